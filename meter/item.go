@@ -42,8 +42,11 @@ type Item struct {
 	Abandoned, Superseded bool
 	Partition             int32
 	Offsets               []int64 // the log positions it takes with it, rising
-	ID                    ID
-	Reference             ID // of the start or event; of the end where there is no start
+	// Elsewhere are the records it takes with it in other partitions than its own, which is its start's: only under
+	// the complete truth, where ids match across partitions (R15).
+	Elsewhere []LogPosition
+	ID        ID
+	Reference ID // of the start or event; of the end where there is no start
 	// Kind is the record's kind; of a request that ended its end's, of an abandoned or open one KindStart.
 	Kind    Kind
 	Account string // "" where it is not known (an end without its start)

@@ -1,0 +1,45 @@
+# The targets a newcomer guesses. `make` lists them.
+GO ?= go
+FUZZTIME ?= 10s
+BIN := bin/gmctl
+
+.PHONY: help build try test race lint fuzz bench bench-once mutants crash cover clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+build: ## build bin/gmctl
+	$(GO) build -o $(BIN) ./cmd/gmctl
+
+try: build ## the main job on a small generated trace, in a folder that stays: stream, recompute, diff, bill
+	scripts/try.sh $(BIN)
+
+test: ## every test that needs no server
+	$(GO) vet ./...
+	$(GO) test ./...
+
+race: ## the rooms without cgo under the race detector
+	$(GO) test -race -short ./meter ./pricing ./schemas ./trace ./stream ./oracle ./archive ./diff ./ledger/... ./run
+
+lint: ## gofmt, vet, staticcheck
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+fuzz: ## every fuzz target for FUZZTIME each (default 10s)
+	scripts/fuzz.sh $(FUZZTIME)
+
+bench: build ## benchmarks that check their answer, beside their targets
+	scripts/bench.sh
+
+bench-once: ## every Go benchmark once, so that none rots
+	$(GO) test -run '^$$' -bench . -benchtime 1x -short ./...
+
+mutants: ## broken rules in stream and SQL, each of which has to be noticed
+	$(GO) test -count=1 -timeout 30m -run Mutants -mutants ./internal/mutants
+
+crash: ## SIGKILL at random moments, with real processes
+	$(GO) test -count=1 -timeout 30m -run Kill ./cmd/gmctl ./run
+
+clean: ## remove what was built
+	rm -rf bin

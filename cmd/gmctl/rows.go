@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bufio"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatewaymeter/gatewaymeter/meter"
+)
+
+// rowFormat is --format of the verbs that print rows.
+type rowFormat struct{ format string }
+
+func (f *rowFormat) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.format, "format", "table", "table, json (one object a line) or csv")
+}
+
+func (f *rowFormat) check() error {
+	switch f.format {
+	case "table", "json", "csv":
+		return nil
+	}
+	return hint(fmt.Errorf("--format %q is unknown", clip(f.format)), "use table, json or csv")
+}
+
+// grouping is --by: rows as they are, one row an account, or one row a sku and tier.
+type grouping string
+
+const (
+	byWindow  grouping = ""
+	byAccount grouping = "account"
+	bySKU     grouping = "sku"
+)
+
+// print writes rows and, for a table, their sum.
+func (f *rowFormat) print(w io.Writer, m *meter.Meter, rows []meter.Row, by grouping) error {
+	buf := bufio.NewWriterSize(w, 1<<16)
+	var err error
+	switch f.format {
+	case "json":
+		var line []byte
+		for i := range rows {
+			line = append(meter.AppendRow(line[:0], m, &rows[i], by == bySKU), '\n')
+			if _, err = buf.Write(line); err != nil {
+				return fmt.Errorf("write rows: %w", err)
+			}
+		}
+	case "csv":
+		err = rowsCSV(buf, m, rows, by)
+	default:
+		err = rowsTable(buf, m, rows, by)
+	}
+	if err == nil {
+		err = buf.Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("write rows: %w", err)
+	}
+	return nil
+}
+
+func rowsCSV(w io.Writer, m *meter.Meter, rows []meter.Row, by grouping) error {
+	out := csv.NewWriter(w)
+	head := []string{"account"}
+	if by == bySKU {
+		head = append(head, "sku", "tier")
+	}
+	head = append(head, "window_start", "window_end", "state", "revision", "requests")
+	head = append(head, m.QuantityNames()...)
+	if err := out.Write(append(head, "amount_usd", "adjustment_usd", "total_usd", "price_source", "unpriced_requests", "set_hash")); err != nil {
+		return err
+	}
+	for i := range rows {
+		r := &rows[i]
+		rec := []string{r.Account}
+		if by == bySKU {
+			rec = append(rec, r.Cells[0].SKU, strconv.Itoa(int(r.Cells[0].Tier)))
+		}
+		rec = append(rec, meter.Time(r.WindowEnd-m.Window.Size), meter.Time(r.WindowEnd), r.State.String(), strconv.FormatInt(r.Revision, 10), strconv.FormatInt(r.Usage.Requests, 10))
+		for q := range m.Event.Quantities {
+			rec = append(rec, strconv.FormatInt(r.Usage.Quantities[q], 10))
+		}
+		rec = append(rec, r.Amount.USD(), r.Adjustment.USD(), r.Total().USD(), r.Source, strconv.FormatInt(r.Unpriced, 10), fmt.Sprintf("%016x", r.Usage.SetHash))
+		if err := out.Write(rec); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func rowsTable(w io.Writer, m *meter.Meter, rows []meter.Row, by grouping) error {
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(w, "nothing is counted in this range")
+		return err
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	head := "account\t"
+	if by == bySKU {
+		head += "sku\ttier\t"
+	}
+	fmt.Fprintln(tw, head+"window end\tstate\trev\trequests\ttotal\tprices\t")
+	var total meter.Int128
+	var requests, unpriced int64
+	for i := range rows {
+		r := &rows[i]
+		total, requests, unpriced = total.Add(r.Total()), requests+r.Usage.Requests, unpriced+r.Unpriced
+		line := cell(r.Account) + "\t"
+		if by == bySKU {
+			line += fmt.Sprintf("%s\t%d\t", cell(r.Cells[0].SKU), r.Cells[0].Tier)
+		}
+		note := ""
+		if !r.Adjustment.IsZero() {
+			note = " (adjusted " + r.Adjustment.Dollars() + ")"
+		}
+		fmt.Fprintf(tw, "%s%s\t%s\t%d\t%d\t%s\t%s%s\t\n", line, meter.Time(r.WindowEnd), r.State, r.Revision, r.Usage.Requests, r.Total().Dollars(), r.Source, note)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%d rows, %d requests, %s\n", len(rows), requests, total.Dollars())
+	if err == nil && unpriced > 0 {
+		_, err = fmt.Fprintf(w, "incomplete: %d requests have a quantity without a price\n", unpriced)
+	}
+	return err
+}
+
+// cell keeps untrusted text from breaking a table.
+func cell(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return ' '
+		}
+		return r
+	}, clean(s))
+	if r := []rune(s); len(r) > 40 {
+		return string(r[:39]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatewaymeter/gatewaymeter/meter"
+	"github.com/gatewaymeter/gatewaymeter/pricing"
+)
+
+func (a *app) validate() *cobra.Command {
+	return &cobra.Command{
+		Use:     "validate",
+		GroupID: groupSetup,
+		Short:   "Check the meter and its rates: every fault at once, and what is legal but dangerous",
+		Example: "  gmctl validate\n  gmctl validate -m other/gatewaymeter.yaml",
+		RunE: func(*cobra.Command, []string) error {
+			m, err := meter.Load(a.meterPath)
+			var faults meter.Faults
+			switch {
+			case errors.As(err, &faults):
+				return a.faulty(faults)
+			case err != nil:
+				return hint(err, "name the meter file with -m, or make one with 'gmctl init DIR'")
+			}
+			card, list, err := pricing.Load(m)
+			if errors.As(err, &faults) {
+				return a.faulty(faults)
+			} else if err != nil {
+				return err
+			}
+			warnings := append(meterWarnings(m), pricing.Warnings(m, card)...)
+			for _, w := range warnings {
+				fmt.Fprintf(a.stdout, "warning: %s\n", clean(w))
+			}
+			fmt.Fprintf(a.stdout, "%s: right, %d warnings; version %s, %d rates (revision %s)\n", m.Path, len(warnings), m.Version(), len(card.Rates), card.Revision)
+			if list != nil {
+				fmt.Fprintf(a.stdout, "list prices: %d rates (revision %s)\n", len(list.Rates), list.Revision)
+			}
+			return nil
+		},
+	}
+}
+
+// faulty prints every fault on stdout, where a verb whose job is to look puts what it found.
+func (a *app) faulty(faults meter.Faults) error {
+	for _, f := range faults {
+		fmt.Fprintln(a.stdout, clean(f.String()))
+	}
+	return found{fmt.Sprintf("%d faults", len(faults))}
+}
+
+// meterWarnings says what is legal and dangerous about a meter.
+func meterWarnings(m *meter.Meter) []string {
+	var w []string
+	if m.Event.Identity == nil {
+		w = append(w, "identity: none: nothing is deduplicated; a resent event is billed again")
+	}
+	if m.Window.AllowedLateness == 0 {
+		w = append(w, "window.allowed_lateness: 0s: a minute is never corrected; what comes after its first result goes to the late output")
+	}
+	if m.Watermark.MaxOutOfOrderness == 0 {
+		w = append(w, "watermark.max_out_of_orderness: 0s: an event a millisecond out of order may already be late")
+	}
+	if m.Run.SourceFormat == "values" && m.Event.Received == nil {
+		w = append(w, "run.source_format: values without event.fields.received: there is no log time, so one fast clock can make other people's events late, and max_ahead is not judged")
+	}
+	if m.Event.Kinds != nil && !hasKind(m, meter.KindTick) {
+		w = append(w, "event.kinds has no tick: in a quiet hour minutes stay open until the next event")
+	}
+	return w
+}
+
+func hasKind(m *meter.Meter, kind meter.Kind) bool {
+	for _, k := range m.Event.Kinds {
+		if k == kind {
+			return true
+		}
+	}
+	return false
+}
