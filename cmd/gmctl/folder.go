@@ -136,3 +136,6 @@ func parseTime(flag, text string, now time.Time) (*int64, error) {
 	}
 	return &ms, nil
 }
+
+// isURL tells kafka://... and s3://... from a file.
+func isURL(s string) bool { return strings.Contains(s, "://") }

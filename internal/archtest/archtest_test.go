@@ -34,6 +34,7 @@ var allowed = map[string][]string{
 	"cmd/gmctl":     {"*"},
 
 	"internal/archtest":      {},
+	"internal/bench":         {},
 	"internal/mutants":       {},
 	"internal/tracetest":     {"meter", "trace", "pricing", "oracle"},
 	"internal/tracetest/gen": {"meter", "trace", "pricing", "oracle"},

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatewaymeter/gatewaymeter/ledger/sqlite"
+	"github.com/gatewaymeter/gatewaymeter/meter"
+)
+
+func (a *app) bill() *cobra.Command {
+	var rng timeRange
+	var format rowFormat
+	var account, by string
+	var asOf int64
+	cmd := &cobra.Command{
+		Use:     "bill",
+		GroupID: groupDaily,
+		Short:   "What stands in the ledger: final or running rows with their adjustments",
+		Example: `  gmctl bill --account acme
+  gmctl bill --by account --format json
+  gmctl bill --from 2026-01-01T00:00:00Z --to 2026-01-01T01:00:00Z --by sku
+  gmctl bill --as-of 120                    # as it stood after firing 120 of the journal`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := format.check(); err != nil {
+				return err
+			}
+			if by != "" && by != string(byAccount) && by != string(bySKU) {
+				return hint(fmt.Errorf("--by %q is unknown", clip(by)), "use --by account or --by sku")
+			}
+			if asOf < 0 || asOf > 0 && by == string(bySKU) {
+				return errors.New("bill: --as-of wants a number of the journal from 1 on, and has no cells for --by sku")
+			}
+			o, err := a.open()
+			if err != nil {
+				return err
+			}
+			from, to, err := rng.bounds(o.Window.Size, time.Now())
+			if err != nil {
+				return err
+			}
+			rows, err := billRows(cmd.Context(), o, sqlite.Range{From: from, To: to, Account: account}, asOf)
+			if err != nil {
+				return err
+			}
+			if rows, err = group(rows, grouping(by)); err != nil {
+				return err
+			}
+			return format.print(a.stdout, o.Meter, rows, grouping(by))
+		},
+	}
+	rng.flags(cmd)
+	format.flags(cmd)
+	cmd.Flags().StringVar(&account, "account", "", "only this account")
+	cmd.Flags().StringVar(&by, "by", "", "account: one row an account, its windows folded; sku: one row a sku and tier")
+	cmd.Flags().Int64Var(&asOf, "as-of", 0, "what stood after this number of the journal (published rows only)")
+	return cmd
+}
+
+// group folds or splits rows as --by says.
+func group(rows []meter.Row, by grouping) ([]meter.Row, error) {
+	switch by {
+	case byAccount:
+		return meter.FoldAccounts(rows)
+	case bySKU:
+		return meter.SplitCells(rows), nil
+	}
+	return rows, nil
+}
+
+// openLedger opens the folder's ledger for reading and checks that it is of this meter.
+func openLedger(ctx context.Context, o *folder) (*sqlite.Reader, error) {
+	path, err := o.ledgerPath(o.Run.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	r, err := sqlite.OpenReader(ctx, path)
+	if errors.Is(err, sqlite.ErrMissing) {
+		return nil, hint(err, "run 'gmctl stream' first")
+	} else if err != nil {
+		return nil, err
+	}
+	if r.About.Fingerprint != o.Fingerprint {
+		err := fmt.Errorf("ledger %s holds verdicts of another version of the meter (%.16s, the file says %.16s)", path, r.About.Fingerprint, o.Fingerprint)
+		return nil, errors.Join(hint(err, "restore the meter file, or stream into a new ledger"), r.Close())
+	}
+	return r, nil
+}
+
+func billRows(ctx context.Context, o *folder, g sqlite.Range, asOf int64) (rows []meter.Row, err error) {
+	r, err := openLedger(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if asOf > r.About.LastFiring {
+		return nil, fmt.Errorf("bill: --as-of %d: the journal ends at %d", asOf, r.About.LastFiring)
+	}
+	return r.Bill(ctx, g, asOf)
+}
