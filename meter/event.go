@@ -98,6 +98,11 @@ var kindNames = [...]string{"", "start", "progress", "complete", "error", "event
 // String is the name of the kind in the meter file, archives and SQL.
 func (k Kind) String() string { return kindNames[k] }
 
+// Kinds lists every kind but KindNone.
+func Kinds() []Kind {
+	return []Kind{KindStart, KindProgress, KindComplete, KindError, KindEvent, KindTick}
+}
+
 // IsEnd reports whether k is C or E, which are one kind to identity (R3).
 func (k Kind) IsEnd() bool { return k == KindComplete || k == KindError }
 

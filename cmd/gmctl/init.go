@@ -7,22 +7,27 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/gatewaymeter/gatewaymeter/meter"
+	"github.com/gatewaymeter/gatewaymeter/story"
 	"github.com/gatewaymeter/gatewaymeter/trace"
 )
 
 //go:embed starter
 var starter embed.FS
 
-// starterKind is the kind of meter of each story.
-var starterKind = map[string]meter.MeterKind{"gateway": meter.Requests, "ad-clicks": meter.Events}
+// stories are what `init` and `demo` can write: the files that are made beside those of starter/STORY.
+var stories = map[string]map[string]func(io.Writer) error{
+	"gateway": {"trace.jsonl": func(w io.Writer) error { return story.Gateway(trace.NewWriter(w)) }},
+	"ad-clicks": {
+		"trace.jsonl": func(w io.Writer) error { return story.AdClicks(trace.NewWriter(w)) },
+		"partner.csv": story.PartnerCSV,
+	},
+}
 
 func (a *app) init() *cobra.Command {
-	var story string
+	var name string
 	cmd := &cobra.Command{
 		Use:     "init DIR",
 		GroupID: groupSetup,
@@ -30,22 +35,22 @@ func (a *app) init() *cobra.Command {
 		Example: "  gmctl init demo --story gateway && cd demo && gmctl stream",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := writeStarter(args[0], story); err != nil {
+			if err := writeStarter(args[0], name); err != nil {
 				return err
 			}
 			fmt.Fprintf(a.stdout, "%s: a meter (gatewaymeter.yaml), its rates (rates.yaml) and a small log (trace.jsonl).\nGo on with: cd %s && gmctl stream && gmctl recompute && gmctl diff\n", args[0], args[0])
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&story, "story", "gateway", "gateway: requests with a start and an end; ad-clicks: single events")
+	cmd.Flags().StringVar(&name, "story", "gateway", "gateway: requests with a start and an end; ad-clicks: single events")
 	return cmd
 }
 
 // writeStarter makes the folder of a story, whole or not at all.
-func writeStarter(dir, story string) error {
-	kind, ok := starterKind[story]
+func writeStarter(dir, name string) error {
+	made, ok := stories[name]
 	if !ok {
-		return hint(fmt.Errorf("init: no story %q", clip(story)), "use --story gateway or --story ad-clicks")
+		return hint(fmt.Errorf("init: no story %q", clip(name)), "use --story gateway or --story ad-clicks")
 	}
 	if _, err := os.Lstat(dir); err == nil {
 		return hint(fmt.Errorf("init: %s exists; it is left alone", dir), "name a new folder")
@@ -57,7 +62,7 @@ func writeStarter(dir, story string) error {
 	if err != nil {
 		return fmt.Errorf("init: %w", err)
 	}
-	err = fillStarter(aside, "starter/"+story, kind)
+	err = fillStarter(aside, "starter/"+name, made)
 	if err == nil {
 		err = os.Chmod(aside, 0o755)
 	}
@@ -70,7 +75,7 @@ func writeStarter(dir, story string) error {
 	return nil
 }
 
-func fillStarter(dir, from string, kind meter.MeterKind) error {
+func fillStarter(dir, from string, made map[string]func(io.Writer) error) error {
 	files, err := starter.ReadDir(from)
 	if err != nil {
 		return err
@@ -84,36 +89,14 @@ func fillStarter(dir, from string, kind meter.MeterKind) error {
 			return err
 		}
 	}
-	if kind == meter.Requests {
-		if err := os.WriteFile(filepath.Join(dir, "rates.yaml"), []byte(gatewayRates()), 0o644); err != nil {
+	for file, write := range made {
+		f, err := os.Create(filepath.Join(dir, file))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(write(f), f.Close()); err != nil {
 			return err
 		}
 	}
-	f, err := os.Create(filepath.Join(dir, "trace.jsonl"))
-	if err != nil {
-		return err
-	}
-	return errors.Join(starterTrace(f, kind), f.Close())
-}
-
-// starterTrace is a few minutes with a little of everything in it.
-func starterTrace(w io.Writer, kind meter.MeterKind) error {
-	g := trace.NewGen(kind)
-	g.Seed, g.Duration = 7, 240_000
-	_, err := g.Write(w)
-	return err
-}
-
-// gatewayRates prices the models of generated traces.
-func gatewayRates() string {
-	var b strings.Builder
-	b.WriteString("# Prices per million tokens. A quantity of a sku without a rate is unpriced: kept and shown, never guessed.\nrates:\n")
-	for i := range trace.NewGen(meter.Requests).SKUs {
-		for _, q := range []struct{ name, usd string }{
-			{"prompt_tokens", fmt.Sprintf("%d.50", i+1)}, {"cached_tokens", fmt.Sprintf("0.%d5", i+1)}, {"completion_tokens", fmt.Sprintf("%d.00", 4*(i+1))},
-		} {
-			fmt.Fprintf(&b, "  - {sku: %s, tier: 0, quantity: %s, usd: \"%s\", per: 1000000, effective_from: 2026-01-01T00:00:00Z}\n", trace.SKUName(i), q.name, q.usd)
-		}
-	}
-	return b.String()
+	return nil
 }

@@ -4,8 +4,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"syscall"
 )
 
@@ -22,5 +24,27 @@ func mainExit() int {
 		<-interrupted
 		os.Exit(exitInterrupted)
 	}()
+	defer profile(os.Getenv("GMCTL_CPUPROFILE"))()
 	return execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+}
+
+// profile writes a CPU profile of the process to path, for whoever works on its speed; "" writes none.
+func profile(path string) (stop func()) {
+	if path == "" {
+		return func() {}
+	}
+	f, err := os.Create(path)
+	if err == nil {
+		err = pprof.StartCPUProfile(f)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gmctl: profile:", err)
+		return func() {}
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		if err := f.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, "gmctl: profile:", err)
+		}
+	}
 }

@@ -26,6 +26,7 @@ var allowed = map[string][]string{
 	"oracle":        {"meter"},
 	"diff":          {"meter"},
 	"trace":         {"meter"},
+	"story":         {"meter", "trace"},
 	"archive":       {"meter", "schemas"},
 	"batch":         {"meter", "schemas"},
 	"batch/duckdb":  {"meter", "schemas", "batch"},

@@ -1,0 +1,276 @@
+package duckdb
+
+import (
+	"cmp"
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"slices"
+
+	"github.com/gatewaymeter/gatewaymeter/batch"
+	"github.com/gatewaymeter/gatewaymeter/meter"
+)
+
+// A tally is what the log holds before any verdict.
+type tally struct {
+	summary meter.Summary
+	rows    map[int32]int64 // by partition
+}
+
+func (s *session) tally(ctx context.Context) (tally, error) {
+	t := tally{rows: map[int32]int64{}}
+	err := s.each(ctx, "SELECT part, bucket, reason, kind, records FROM "+batch.TallyTable, func(v []driver.Value) error {
+		part, bucket, reason, kind, n := int32(whole(v[0])), text(v[1]), text(v[2]), text(v[3]), whole(v[4])
+		t.rows[part] += n
+		return admit(&t.summary, bucket, reason, kind, n)
+	})
+	if err != nil {
+		return t, fmt.Errorf("duckdb: count the log: %w", err)
+	}
+	return t, nil
+}
+
+// admit counts records by the bucket in which admission put them (R2, R14).
+func admit(s *meter.Summary, bucket, reason, kind string, n int64) error {
+	s.Read += n
+	switch bucket {
+	case meter.BucketEvent.String():
+		s.Event += n
+		if kind == meter.KindProgress.String() {
+			s.Progress += n
+		}
+	case meter.BucketTick.String():
+		s.Tick += n
+	case meter.BucketTombstone.String():
+		s.Tombstone += n
+	case meter.BucketIgnored.String():
+		s.Ignored += n
+	case meter.BucketDeadLetter.String():
+		i := slices.IndexFunc(meter.Reasons(), func(r meter.Reason) bool { return r.String() == reason })
+		if i < 0 {
+			return fmt.Errorf("R2: %d dead letters have the unknown reason %q", n, reason)
+		}
+		s.DeadLetter[meter.Reasons()[i]] += n
+	default:
+		return fmt.Errorf("R2: %d records are in the unknown bucket %q", n, bucket)
+	}
+	return nil
+}
+
+// Watermarks at the end of the log.
+type watermarks struct {
+	last map[int32]int64
+	rows map[int32]int64
+}
+
+func (s *session) watermarks(ctx context.Context, query string) (watermarks, error) {
+	w := watermarks{last: map[int32]int64{}, rows: map[int32]int64{}}
+	err := s.each(ctx, "SELECT part, w_end, records FROM ("+query+") AS w", func(v []driver.Value) error {
+		w.last[int32(whole(v[0]))], w.rows[int32(whole(v[0]))] = whole(v[1]), whole(v[2])
+		return nil
+	})
+	if err != nil {
+		return w, fmt.Errorf("duckdb: find the last watermarks: %w", err)
+	}
+	return w, nil
+}
+
+// final is the time up to which windows are final in every partition (R6): their end must not be above it. Under an audit horizon
+// a partition counts only if anything of it is inside.
+func (w *watermarks) final(job *batch.Job) int64 {
+	lowest := meter.PlusInfinity
+	for part, mark := range w.last {
+		if job.Horizon == nil || w.rows[part] > 0 {
+			lowest = min(lowest, mark)
+		}
+	}
+	return lowest - job.Meter.Window.AllowedLateness
+}
+
+// cells reads the cells that were asked for, in order, and counts every verdict in the summary.
+func (s *session) cells(ctx context.Context, m *meter.Meter, query string, sum *meter.Summary) ([]meter.PricedCell, error) {
+	var cells []meter.PricedCell
+	words := interner{}
+	n := len(m.Event.Quantities)
+	var quantities []int64 // a slab: one allocation for many cells
+	err := s.each(ctx, query, func(v []driver.Value) error {
+		if err := judge(sum, text(v[0]), whole(v[5]), whole(v[6]), whole(v[7])); err != nil {
+			return err
+		}
+		if v[2] == nil {
+			return nil
+		}
+		if len(quantities) < n {
+			quantities = make([]int64, 1024*n)
+		}
+		q := quantities[:n:n]
+		quantities = quantities[n:]
+		for i := range q {
+			q[i] = whole(v[11+i])
+		}
+		cells = append(cells, meter.PricedCell{Cell: meter.Cell{
+			CellKey: meter.CellKey{Account: words.get(text(v[1])), WindowEnd: whole(v[2]), SKU: words.get(text(v[3])), Tier: int32(whole(v[4]))},
+			Usage:   meter.Usage{Requests: whole(v[8]), Quantities: q, SetHash: uint64(whole(v[9]))<<32 + uint64(whole(v[10]))},
+		}})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("duckdb: recompute: %w", err)
+	}
+	slices.SortFunc(cells, func(a, b meter.PricedCell) int { return a.CellKey.Compare(b.CellKey) })
+	return cells, nil
+}
+
+// judge counts records of a verdict (R14).
+func judge(s *meter.Summary, verdict string, records, abandoned, superseded int64) error {
+	s.Abandoned += abandoned + superseded // a request that an end superseded had been abandoned
+	s.Superseded += superseded
+	switch meter.ParseVerdict(verdict) {
+	case meter.VerdictCounted:
+		s.Counted += records
+	case meter.VerdictFiltered:
+		s.Filtered += records
+	case meter.VerdictLate:
+		s.Late += records
+	case meter.VerdictDuplicate:
+		s.Duplicate += records
+	case meter.VerdictConflict:
+		s.Conflict += records
+	case meter.VerdictOrphan:
+		s.Orphan += records
+	case meter.VerdictLateCompletion:
+		s.LateCompletion += records
+	case meter.VerdictOpen:
+		s.Open += records
+	default:
+		return fmt.Errorf("R14: %d records have the unknown verdict %q", records, verdict)
+	}
+	return nil
+}
+
+// rowsOf folds cells in order into priced rows. final is the last window end that is final everywhere.
+func rowsOf(job *batch.Job, cells []meter.PricedCell, final int64) ([]meter.Row, error) {
+	pricer := batch.NewPricer(job.Meter, job.Card, job.List)
+	var rows []meter.Row
+	for len(cells) > 0 {
+		key := cells[0].Row()
+		n := 1
+		for n < len(cells) && cells[n].Row() == key {
+			n++
+		}
+		row, err := pricer.Row(key, cells[:n:n])
+		if err != nil {
+			return nil, err
+		}
+		row.State = meter.Recomputed
+		if key.WindowEnd > final {
+			row.State = meter.Open
+		}
+		rows = append(rows, row)
+		cells = cells[n:]
+	}
+	return rows, nil
+}
+
+// items reads verdicts in the order of partition, first and last offset.
+func (s *session) items(ctx context.Context, m *meter.Meter, query string) ([]meter.Item, error) {
+	var items []meter.Item
+	words := interner{}
+	err := s.each(ctx, query, func(v []driver.Value) error {
+		items = append(items, item(m, v, words))
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("duckdb: list verdicts: %w", err)
+	}
+	slices.SortFunc(items, func(a, b meter.Item) int {
+		return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Offsets[0], b.Offsets[0]),
+			cmp.Compare(a.Offsets[len(a.Offsets)-1], b.Offsets[len(b.Offsets)-1]))
+	})
+	return items, nil
+}
+
+// item reads one row of items.sql.
+func item(m *meter.Meter, v []driver.Value, words interner) meter.Item {
+	it := meter.Item{
+		Verdict: meter.ParseVerdict(text(v[0])), Filter: words.get(text(v[1])), Door: whole(v[2]) == 1, Abandoned: whole(v[3]) == 1,
+		Superseded: whole(v[4]) == 1, Partition: int32(whole(v[6])), Offsets: []int64{whole(v[7])}, Kind: kindOf(text(v[10])),
+		Account: words.get(text(v[11])), SKU: words.get(text(v[12])), Tier: int32(whole(v[13])), Time: whole(v[14]),
+		WindowEnd: whole(v[15]), Status: words.get(text(v[16])), Judged: whole(v[18]),
+	}
+	if v[9] != nil {
+		end := meter.LogPosition{Partition: int32(whole(v[8])), Offset: whole(v[9])}
+		if end.Partition == it.Partition {
+			it.Offsets = append(it.Offsets, end.Offset)
+			slices.Sort(it.Offsets)
+		} else {
+			it.Elsewhere = []meter.LogPosition{end}
+		}
+	}
+	it.Usage.Requests = whole(v[5])
+	if it.Usage.Requests == 1 {
+		it.Usage.SetHash = uint64(whole(v[17]))
+	}
+	v = v[19:]
+	it.ID, v = joinID(v, idParts(m))
+	it.Reference = it.ID
+	if n := len(m.Event.Reference); n > 0 {
+		it.Reference, v = joinID(v, n)
+	}
+	it.Usage.Quantities = make([]int64, len(v))
+	for i := range v {
+		it.Usage.Quantities[i] = whole(v[i])
+	}
+	return it
+}
+
+func joinID(v []driver.Value, n int) (meter.ID, []driver.Value) {
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i] = text(v[i])
+	}
+	return meter.NewID(parts...), v[n:]
+}
+
+func kindOf(word string) meter.Kind {
+	for k := meter.KindStart; k <= meter.KindTick; k++ {
+		if k.String() == word {
+			return k
+		}
+	}
+	return meter.KindNone
+}
+
+// interner keeps one string for equal words.
+type interner map[string]string
+
+func (i interner) get(s string) string {
+	if known, ok := i[s]; ok {
+		return known
+	}
+	i[s] = s
+	return s
+}
+
+// whole is an integer of whatever width the engine chose; 0 for null.
+func whole(v driver.Value) int64 {
+	switch n := v.(type) {
+	case int64:
+		return n
+	case int32:
+		return int64(n)
+	case int16:
+		return int64(n)
+	case int8:
+		return int64(n)
+	case nil:
+		return 0
+	}
+	panic(fmt.Sprintf("duckdb: the SQL returned %T where an integer belongs", v)) // a bug in the SQL: every sum is cast
+}
+
+// text is a string; "" for null.
+func text(v driver.Value) string {
+	s, _ := v.(string)
+	return s
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatewaymeter/gatewaymeter/batch"
+	"github.com/gatewaymeter/gatewaymeter/diff"
+)
+
+// diffFlags are the flags of `gmctl diff`.
+type diffFlags struct {
+	rng         timeRange
+	format      rowFormat
+	truth       string
+	account     string
+	prices      string
+	columns     []string
+	allowLost   bool
+	allAccounts bool
+	allRows     bool
+}
+
+func (a *app) diff() *cobra.Command {
+	var f diffFlags
+	cmd := &cobra.Command{
+		Use:     "diff [LEFT RIGHT]",
+		GroupID: groupAudit,
+		Short:   "Compare two sides to the pico-dollar and name the cause of every difference",
+		Long: `diff compares what two sides say of each account and window, and splits every difference into causes that sum to it exactly, each
+with its record ids and log positions. Exit 0: they agree. Exit 1: they differ, explained or not.
+
+Without arguments: the ledger against the recompute of the archive. A side is
+  ledger               what the stream wrote
+  recompute            the archive, recomputed (--truth as-streamed or complete)
+  archive:METER_FILE   what another meter would have billed on the same archive
+  FILE                 CSV or JSON lines: totals (account, window_end and any of requests, total_usd, quantities), or single
+                       events (account, time, reference): a partner's own log. --columns time=at maps other names.`,
+		Example: `  gmctl diff
+  gmctl diff --truth complete               # what the lateness policy costs, itemised
+  gmctl diff archive:naive.yaml partner.csv # why a partner's count differs
+  gmctl diff ledger totals.jsonl --format json`,
+		Args: cobra.MaximumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch len(args) {
+			case 0:
+				args = []string{"ledger", "recompute"}
+			case 1:
+				return hint(errors.New("diff: two sides are needed"), "gmctl diff ledger %s", args[0])
+			}
+			return a.runDiff(cmd.Context(), &f, args[0], args[1])
+		},
+	}
+	f.rng.flags(cmd)
+	f.format.flags(cmd)
+	fl := cmd.Flags()
+	fl.StringVar(&f.truth, "truth", string(batch.AsStreamed), "of the recompute: as-streamed (is the stream right?) or complete (what does the lateness policy cost?)")
+	fl.StringVar(&f.account, "account", "", "only this account")
+	fl.StringVar(&f.prices, "prices", "archive", "of the recompute: archive (what each row was priced with) or card (the rate card at hand)")
+	fl.StringSliceVar(&f.columns, "columns", nil, "names of a file's columns, as ours=theirs: time=at,reference=click")
+	fl.BoolVar(&f.allowLost, "allow-lost", false, "forgive what ranges that were accepted as lost explain")
+	fl.BoolVar(&f.allAccounts, "all-accounts", false, "against a file of single events: compare accounts that it does not name, too")
+	fl.BoolVar(&f.allRows, "all-rows", false, "print every differing row of a table, not the first 50")
+	return cmd
+}
+
+func (f *diffFlags) check() error {
+	if f.truth != string(batch.AsStreamed) && f.truth != string(batch.Complete) {
+		return hint(fmt.Errorf("--truth %q is unknown", clip(f.truth)), "use as-streamed or complete")
+	}
+	return f.format.check()
+}
+
+func (a *app) runDiff(ctx context.Context, f *diffFlags, left, right string) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
+	o, err := a.open()
+	if err != nil {
+		return err
+	}
+	s := &sides{app: a, folder: o, flags: f}
+	defer func() { err = errors.Join(err, s.close()) }()
+	from, to, err := f.rng.bounds(o.Window.Size, time.Now())
+	if err != nil {
+		return err
+	}
+	if err := s.open(ctx, left, right); err != nil {
+		return err
+	}
+	l, err := s.side(ctx, left)
+	if err != nil {
+		return err
+	}
+	r, err := s.side(ctx, right)
+	if err != nil {
+		return err
+	}
+	options := diff.Options{From: from, To: to, AllAccounts: f.allAccounts, Comparable: s.comparable(left, right), AllowLost: f.allowLost}
+	if f.account != "" {
+		options.Accounts = []string{f.account}
+	}
+	report, err := diff.Compare(ctx, l, r, options)
+	if err != nil {
+		return err
+	}
+	return a.printReport(f, report)
+}
+
+func (a *app) printReport(f *diffFlags, report *diff.Report) error {
+	var err error
+	switch f.format.format {
+	case "json":
+		err = report.WriteJSON(a.stdout)
+	case "csv":
+		err = report.WriteCSV(a.stdout)
+	default:
+		options := diff.TableOptions{}
+		if f.allRows {
+			options.MaxRows = -1
+		}
+		err = report.WriteTable(a.stdout, options)
+	}
+	if err != nil {
+		return fmt.Errorf("diff: write the report: %w", err)
+	}
+	if !report.Agree() {
+		return found{}
+	}
+	return nil
+}
+
+// fileSide reads a partner's file.
+func (s *sides) fileSide(path string) (*diff.Side, error) {
+	columns := map[string]string{}
+	for _, c := range s.flags.columns {
+		ours, theirs, ok := strings.Cut(c, "=")
+		if !ok || ours == "" || theirs == "" {
+			return nil, hint(fmt.Errorf("--columns %q", clip(c)), "write ours=theirs, such as --columns time=at,reference=click")
+		}
+		columns[ours] = theirs
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(path, "./\\") {
+		return nil, hint(err, "a side is ledger, recompute, archive:METER_FILE, or a CSV or JSON-lines file")
+	} else if err != nil {
+		return nil, err
+	}
+	side, err := diff.ReadFile(path, file, diff.FileOptions{Columns: columns, Quantities: s.QuantityNames(), WindowSize: s.Window.Size, MinTime: s.Event.MinTime})
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	if len(side.Ignored) > 0 {
+		s.app.say("gmctl: %s: columns not compared: %s", path, clean(strings.Join(side.Ignored, ", ")))
+	}
+	return &side.Side, nil
+}

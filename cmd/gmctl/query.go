@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"database/sql/driver"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatewaymeter/gatewaymeter/batch"
+	"github.com/gatewaymeter/gatewaymeter/batch/duckdb"
+	"github.com/gatewaymeter/gatewaymeter/ledger/sqlite"
+)
+
+func (a *app) query() *cobra.Command {
+	var format rowFormat
+	var printViews bool
+	cmd := &cobra.Command{
+		Use:     "query [SQL]",
+		GroupID: groupDaily,
+		Short:   "Ask archive, ledger and recompute in SQL (DuckDB)",
+		Long: `query runs SQL over
+  archive              every record: log position, bucket, fields, raw bytes
+  recompute            what 'gmctl recompute' wrote (as-streamed); recompute_complete the other truth
+  bill bill_by_sku journal late conflicts orphans late_completions filtered dead_letters
+  positions_view prices lost_ranges about        the ledger's views
+Without SQL it reads it from standard input. --print-views gives the same to a plain DuckDB.`,
+		Example: `  gmctl query "select account, sum(requests) from bill group by all"
+  gmctl query "select bucket, reason, count(*) from archive group by all" --format csv
+  gmctl query --print-views | cat - my.sql | duckdb`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := format.check(); err != nil {
+				return err
+			}
+			o, err := a.open()
+			if err != nil {
+				return err
+			}
+			u, err := openAudit(cmd.Context(), o, "card")
+			if err != nil {
+				return err
+			}
+			if printViews {
+				return a.printViews(u)
+			}
+			text, err := a.queryText(args)
+			if err != nil {
+				return err
+			}
+			return a.runQuery(cmd.Context(), u, text, format.format)
+		},
+	}
+	format.flags(cmd)
+	cmd.Flags().BoolVar(&printViews, "print-views", false, "print the views as SQL for a plain DuckDB")
+	return cmd
+}
+
+func (a *app) queryText(args []string) (string, error) {
+	if len(args) == 1 {
+		return args[0], nil
+	}
+	text, err := io.ReadAll(io.LimitReader(a.stdin, 1<<20))
+	if err == nil && strings.TrimSpace(string(text)) == "" {
+		err = hint(errors.New("query: no SQL"), `gmctl query "select * from bill"`)
+	}
+	return string(text), err
+}
+
+// queryViews are the stored recomputes, as far as there are any.
+func queryViews(u *audit) map[string]string {
+	views := map[string]string{}
+	for name, truth := range map[string]batch.Truth{"recompute": batch.AsStreamed, "recompute_complete": batch.Complete} {
+		path := u.storedPath(scope{truth: truth})
+		if _, err := os.Stat(path); err == nil {
+			views[name] = "SELECT * FROM read_parquet('" + strings.ReplaceAll(path, "'", "''") + "')"
+		}
+	}
+	return views
+}
+
+func (a *app) runQuery(ctx context.Context, u *audit, text, format string) (err error) {
+	tables, err := queryTables(ctx, u.folder, text)
+	if err != nil {
+		return err
+	}
+	out := newSheet(a.stdout, format)
+	if err := u.engine().Query(ctx, u.job(scope{truth: batch.AsStreamed}), tables, queryViews(u), text, out.head, out.row); err != nil {
+		return err
+	}
+	return out.flush()
+}
+
+// queryTables reads the ledger's views that the SQL names.
+func queryTables(ctx context.Context, o *folder, text string) (tables []duckdb.Table, err error) {
+	r, err := openLedger(ctx, o)
+	if errors.Is(err, sqlite.ErrMissing) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	for _, name := range sqlite.Views() {
+		if !regexp.MustCompile(`(?i)\b` + name + `\b`).MatchString(text) {
+			continue
+		}
+		columns, rows, err := r.View(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		tables = append(tables, duckdb.Table{Name: name, Columns: columns, Rows: rows})
+	}
+	return tables, nil
+}
+
+// printViews prints what makes the same names in a plain DuckDB.
+func (a *app) printViews(u *audit) error {
+	fmt.Fprintf(a.stdout, "CREATE OR REPLACE VIEW archive AS %s;\n", duckdb.Scan(u.job(scope{truth: batch.AsStreamed})))
+	views := queryViews(u)
+	for _, name := range []string{"recompute", "recompute_complete"} {
+		if text, ok := views[name]; ok {
+			fmt.Fprintf(a.stdout, "CREATE OR REPLACE VIEW %s AS %s;\n", name, text)
+		}
+	}
+	path, err := u.ledgerPath(u.Run.Ledger)
+	if err != nil {
+		return nil // the meter has no SQLite ledger: the archive's views are all there is
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	fmt.Fprintf(a.stdout, "-- the ledger, where DuckDB has its sqlite extension:\n-- ATTACH '%s' AS ledger (TYPE sqlite, READ_ONLY);\n", strings.ReplaceAll(path, "'", "''"))
+	return nil
+}
+
+// A sheet prints columns and rows that are known only when they come.
+type sheet struct {
+	format  string
+	buf     *bufio.Writer
+	columns []string
+	csv     *csv.Writer
+	tab     *tabwriter.Writer
+	rows    int64
+}
+
+func newSheet(w io.Writer, format string) *sheet {
+	s := &sheet{format: format, buf: bufio.NewWriter(w)}
+	s.csv, s.tab = csv.NewWriter(s.buf), tabwriter.NewWriter(s.buf, 0, 0, 2, ' ', 0)
+	return s
+}
+
+func (s *sheet) head(columns []string) error {
+	s.columns = columns
+	switch s.format {
+	case "csv":
+		return s.csv.Write(columns)
+	case "table":
+		names := make([]string, len(columns))
+		for i, c := range columns {
+			names[i] = cell(c)
+		}
+		_, err := fmt.Fprintln(s.tab, strings.Join(names, "\t"))
+		return err
+	}
+	return nil
+}
+
+func (s *sheet) row(values []driver.Value) error {
+	s.rows++
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = queryWord(v)
+		if s.format == "table" {
+			words[i] = cell(words[i])
+		}
+	}
+	switch s.format {
+	case "csv":
+		return s.csv.Write(words)
+	case "json":
+		return s.object(values, words)
+	}
+	_, err := fmt.Fprintln(s.tab, strings.Join(words, "\t"))
+	return err
+}
+
+func (s *sheet) object(values []driver.Value, words []string) error {
+	line := []byte{'{'}
+	for i, name := range s.columns {
+		if i > 0 {
+			line = append(line, ',')
+		}
+		key, err := json.Marshal(name)
+		if err != nil {
+			return err
+		}
+		line = append(append(line, key...), ':')
+		var value []byte
+		switch values[i].(type) {
+		case nil:
+			value = []byte("null")
+		case *big.Int, bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, int:
+			value = []byte(words[i])
+		default:
+			if value, err = json.Marshal(words[i]); err != nil {
+				return err
+			}
+		}
+		line = append(line, value...)
+	}
+	_, err := s.buf.Write(append(line, '}', '\n'))
+	return err
+}
+
+// queryWord is a value as text: bytes as they are where they are text, times in UTC.
+func queryWord(v driver.Value) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case []byte:
+		if utf8.Valid(v) {
+			return string(v)
+		}
+		return fmt.Sprintf("%q", v)
+	case time.Time:
+		return v.UTC().Format("2006-01-02T15:04:05.999999Z")
+	}
+	return fmt.Sprint(v)
+}
+
+func (s *sheet) flush() error {
+	s.csv.Flush()
+	err := errors.Join(s.csv.Error(), s.tab.Flush())
+	if err == nil && s.format == "table" {
+		_, err = fmt.Fprintf(s.buf, "%d rows\n", s.rows)
+	}
+	return errors.Join(err, s.buf.Flush())
+}

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/gatewaymeter/gatewaymeter/archive"
+	"github.com/gatewaymeter/gatewaymeter/batch"
+	"github.com/gatewaymeter/gatewaymeter/diff"
+	"github.com/gatewaymeter/gatewaymeter/ledger/sqlite"
+	"github.com/gatewaymeter/gatewaymeter/meter"
+)
+
+// sides makes the two sides of a diff from the folder: one snapshot of the ledger, one listing of the archive, and the
+// cut in each partition up to which both can be compared (DESIGN section 9).
+type sides struct {
+	*folder
+	app      *app
+	flags    *diffFlags
+	ledger   *sqlite.Reader // nil without one
+	audit    *audit
+	cuts     []diff.Cut
+	missing  []diff.Range
+	lost     []diff.Range
+	streamed *engineItems // as-streamed verdicts at the cut
+	complete *engineItems
+	result   *batch.Result // of the as-streamed recompute at the cut
+	done     []func() error
+}
+
+func (s *sides) close() error {
+	var err error
+	for _, do := range s.done {
+		err = errors.Join(err, do())
+	}
+	return err
+}
+
+// open takes the snapshot and finds the cut.
+func (s *sides) open(ctx context.Context, left, right string) error {
+	r, err := openLedger(ctx, s.folder)
+	switch {
+	case err == nil:
+		s.ledger = r
+		s.done = append(s.done, r.Close)
+	case !errors.Is(err, sqlite.ErrMissing) || left == "ledger" || right == "ledger":
+		return err
+	}
+	if s.audit, err = openAudit(ctx, s.folder, s.flags.prices); err != nil {
+		return err
+	}
+	if err := s.findCut(ctx); err != nil {
+		return err
+	}
+	job := s.audit.job(scope{truth: batch.AsStreamed})
+	s.streamed = &engineItems{audit: s.audit, job: job}
+	s.complete = &engineItems{audit: s.audit, job: s.audit.job(scope{truth: batch.Complete})}
+	if s.result, err = s.audit.recompute(ctx, job, "duckdb"); err != nil {
+		return err
+	}
+	for i := range s.cuts {
+		s.cuts[i].Watermark = s.result.Watermarks[s.cuts[i].Partition]
+	}
+	return nil
+}
+
+// findCut is the smaller of what the ledger committed and what its archive holds; what the archive should hold and does
+// not is missing.
+func (s *sides) findCut(ctx context.Context) error {
+	s.audit.cut = map[int32]int64{}
+	if s.ledger == nil {
+		for _, p := range s.audit.parts {
+			s.cuts = append(s.cuts, diff.Cut{Partition: p.Partition, Offset: p.Next(), Committed: p.Next()})
+			s.addMissing(p, p.Next())
+		}
+		return nil
+	}
+	positions, err := s.ledger.Positions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, pos := range positions {
+		source := archive.Source{Topic: pos.Topic, Partition: pos.Partition}
+		part := s.audit.arc.Partition(source)
+		if part == nil {
+			part = &archive.Partition{Source: source, Drained: pos.Drained}
+			s.audit.parts = append(s.audit.parts, part)
+		}
+		cut := min(pos.Committed, pos.Archive.Next)
+		s.audit.cut[pos.Partition] = cut
+		s.cuts = append(s.cuts, diff.Cut{Partition: pos.Partition, Offset: cut, Committed: pos.Committed, Idle: pos.Idle})
+		s.addMissing(part, cut)
+	}
+	lost, err := s.ledger.Lost(ctx)
+	for _, l := range lost {
+		s.lost = append(s.lost, diff.Range{Partition: l.Partition, First: l.From, Next: l.To, From: l.WindowFrom, To: l.WindowTo})
+	}
+	return err
+}
+
+func (s *sides) addMissing(p *archive.Partition, next int64) {
+	for _, gap := range missingRanges(p, next) {
+		s.missing = append(s.missing, diff.Range{Partition: p.Partition, First: gap[0], Next: gap[1]})
+	}
+}
+
+// comparable says which windows can be judged: those against the complete truth have to be final (R15).
+func (s *sides) comparable(left, right string) func(int64) bool {
+	f := diff.NewFinality(s.Window.AllowedLateness, s.cuts)
+	if s.flags.truth == string(batch.Complete) && (left == "recompute" || right == "recompute") {
+		return f.Final
+	}
+	return f.Comparable
+}
+
+// side makes the side of a name.
+func (s *sides) side(ctx context.Context, name string) (*diff.Side, error) {
+	switch {
+	case name == "ledger":
+		return s.ledgerSide(ctx)
+	case name == "recompute":
+		return s.recomputeSide(ctx)
+	case strings.HasPrefix(name, "archive:"):
+		return s.otherMeter(ctx, strings.TrimPrefix(name, "archive:"))
+	case strings.HasPrefix(name, "topic:"):
+		return nil, fmt.Errorf("diff: side %q: Kafka topics are not built yet", clip(name))
+	}
+	return s.fileSide(name)
+}
+
+// own is what all sides of our own have.
+func own(o *folder, name string, kind diff.SideKind, topic string) *diff.Side {
+	side := &diff.Side{Name: name, Kind: kind, Fingerprint: o.Fingerprint, RateRevision: o.card.Revision, Topic: topic, WindowSize: o.Window.Size,
+		Quantities: o.Event.Quantities, Identity: diff.IdentityOf(o.Meter), Columns: diff.AllColumns}
+	if o.Event.SKU.IsConst {
+		side.ConstSKU = o.Event.SKU.Const
+	}
+	return side
+}
+
+func (s *sides) ledgerSide(ctx context.Context) (*diff.Side, error) {
+	rows, err := s.ledger.Bill(ctx, sqlite.Range{Account: s.flags.account}, 0)
+	if err != nil {
+		return nil, err
+	}
+	used, err := s.ledger.PricesUsed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var book []diff.UsedRate
+	for _, u := range used {
+		book = append(book, diff.UsedRate{Rate: u.Rate, Source: u.Source})
+	}
+	side := own(s.folder, "ledger", diff.Ledger, s.audit.topic)
+	side.Rows, side.Items, side.Complete, side.Prices = diff.SliceRows(rows), s.streamed, s.complete, diff.NewUsedBook(book)
+	side.Lost = s.lost
+	return side, nil
+}
+
+func (s *sides) recomputeSide(ctx context.Context) (*diff.Side, error) {
+	side := own(s.folder, "recompute "+s.flags.truth, diff.Recompute, s.audit.topic)
+	side.Items, side.Complete, side.Prices, side.MissingArchive = s.streamed, s.complete, cardBook(s.audit.prices), s.missing
+	rows := s.result.Rows
+	if s.flags.truth == string(batch.Complete) {
+		res, err := s.audit.recompute(ctx, s.complete.job, "duckdb")
+		if err != nil {
+			return nil, err
+		}
+		side.Items, rows = s.complete, res.Rows
+	}
+	side.Rows = diff.SliceRows(rows)
+	return side, nil
+}
+
+// cardBook lists every rate of the cards as one that may have been used.
+func cardBook(uses []priceUse) *diff.PriceBook {
+	var book []diff.UsedRate
+	add := func(card *meter.RateCard, source string) {
+		if card == nil {
+			return
+		}
+		for _, r := range card.Rates {
+			book = append(book, diff.UsedRate{Rate: r, Source: source})
+		}
+	}
+	for _, use := range uses {
+		add(use.Card, meter.PriceTable)
+		add(use.List, meter.PriceList)
+	}
+	return diff.NewUsedBook(book)
+}
+
+// otherMeter is what another meter would have billed on the same archive.
+func (s *sides) otherMeter(ctx context.Context, path string) (*diff.Side, error) {
+	u, done, err := s.audit.underMeter(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	s.done = append(s.done, done)
+	job := u.job(scope{truth: batch.Truth(s.flags.truth)})
+	res, err := u.recompute(ctx, job, "duckdb")
+	if err != nil {
+		return nil, err
+	}
+	side := own(u.folder, "archive:"+path, diff.Archive, u.topic)
+	side.Rows, side.Items, side.Prices = diff.SliceRows(res.Rows), &engineItems{audit: u, job: job}, cardBook(u.prices)
+	side.Complete = &engineItems{audit: u, job: u.job(scope{truth: batch.Complete})}
+	return side, nil
+}
+
+// engineItems answers for the records behind a recompute's rows.
+type engineItems struct {
+	audit *audit
+	job   *batch.Job
+}
+
+// Items implements diff.ItemSource.
+func (e *engineItems) Items(ctx context.Context, q diff.ItemQuery) ([]meter.Item, error) {
+	engine := e.audit.engine()
+	if q.All {
+		return engine.Items(ctx, e.job, batch.ItemFilter{})
+	}
+	var all []meter.Item
+	seen := map[meter.LogPosition]bool{}
+	add := func(filter batch.ItemFilter) error {
+		items, err := engine.Items(ctx, e.job, filter)
+		for _, it := range items {
+			at := meter.LogPosition{Partition: it.Partition, Offset: it.Offsets[0]}
+			if !seen[at] {
+				seen[at] = true
+				all = append(all, it)
+			}
+		}
+		return err
+	}
+	if len(q.Rows) > 0 {
+		if err := add(batch.ItemFilter{Rows: q.Rows}); err != nil {
+			return nil, err
+		}
+	}
+	if len(q.IDs) > 0 {
+		if err := add(batch.ItemFilter{IDs: q.IDs}); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// DeadLetters implements diff.ItemSource.
+func (e *engineItems) DeadLetters(ctx context.Context) ([]diff.Dead, error) {
+	return e.audit.deadLetters(ctx)
+}

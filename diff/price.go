@@ -1,0 +1,109 @@
+package diff
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/gatewaymeter/gatewaymeter/meter"
+)
+
+// A UsedRate is a rate and where it came from (R10).
+type UsedRate struct {
+	meter.Rate
+	Source string // meter.PriceTable, PriceService or PriceList
+}
+
+// A PriceBook holds the rates of a side.
+type PriceBook struct {
+	rates map[rateKey][]UsedRate // by effective_from
+	used  []UsedRate             // nil unless the book lists what was used
+}
+
+type rateKey struct {
+	sku      string
+	tier     int32
+	quantity string
+}
+
+// NewPriceBook is the book of a rate card and a price list; list may be nil.
+func NewPriceBook(card, list *meter.RateCard) *PriceBook {
+	b := &PriceBook{rates: map[rateKey][]UsedRate{}}
+	b.addCard(card, meter.PriceTable)
+	b.addCard(list, meter.PriceList)
+	b.sort()
+	return b
+}
+
+// NewUsedBook is the book of the rates that a side wrote down as those it used. Two such books are compared as a
+// whole: a rate they disagree on is reported even if no row shows it.
+func NewUsedBook(used []UsedRate) *PriceBook {
+	b := &PriceBook{rates: map[rateKey][]UsedRate{}, used: slices.Clone(used)}
+	for _, r := range used {
+		b.add(r)
+	}
+	b.sort()
+	return b
+}
+
+func (b *PriceBook) addCard(card *meter.RateCard, source string) {
+	if card == nil {
+		return
+	}
+	for _, r := range card.Rates {
+		b.add(UsedRate{Rate: r, Source: source})
+	}
+}
+
+func (b *PriceBook) add(r UsedRate) {
+	k := rateKey{r.SKU, r.Tier, r.Quantity}
+	b.rates[k] = append(b.rates[k], r)
+}
+
+func (b *PriceBook) sort() {
+	for _, rates := range b.rates {
+		slices.SortStableFunc(rates, func(x, y UsedRate) int {
+			return cmp.Or(cmp.Compare(rank(x.Source), rank(y.Source)), cmp.Compare(x.EffectiveFrom, y.EffectiveFrom))
+		})
+	}
+}
+
+// rank orders sources as R10 asks them: the card, then the service, then the list.
+func rank(source string) int {
+	return slices.Index([]string{meter.PriceTable, meter.PriceService, meter.PriceList}, source)
+}
+
+// lookup is R10: of the first source that has one, the last rate in force at the window's start.
+func (b *PriceBook) lookup(sku string, tier int32, quantity string, start int64) (UsedRate, bool) {
+	var found UsedRate
+	ok := false
+	for _, r := range b.rates[rateKey{sku, tier, quantity}] {
+		if ok && r.Source != found.Source {
+			break
+		}
+		if r.EffectiveFrom <= start {
+			found, ok = r, true
+		}
+	}
+	return found, ok
+}
+
+// disagreements are the rates that two used books state differently, in order.
+func (b *PriceBook) disagreements(o *PriceBook) [][2]UsedRate {
+	if b == nil || o == nil || b.used == nil || o.used == nil {
+		return nil
+	}
+	var pairs [][2]UsedRate
+	for _, x := range b.used {
+		for _, y := range o.rates[rateKey{x.SKU, x.Tier, x.Quantity}] {
+			if x.EffectiveFrom == y.EffectiveFrom && x.Source == y.Source && x.Pico != y.Pico {
+				pairs = append(pairs, [2]UsedRate{x, y})
+			}
+		}
+	}
+	slices.SortFunc(pairs, func(p, q [2]UsedRate) int {
+		return cmp.Or(strings.Compare(p[0].SKU, q[0].SKU), cmp.Compare(p[0].Tier, q[0].Tier),
+			strings.Compare(p[0].Quantity, q[0].Quantity), cmp.Compare(p[0].EffectiveFrom, q[0].EffectiveFrom))
+	})
+	return pairs
+}

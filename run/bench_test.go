@@ -1,0 +1,142 @@
+package run
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gatewaymeter/gatewaymeter/archive"
+	"github.com/gatewaymeter/gatewaymeter/ledger/sqlite"
+	"github.com/gatewaymeter/gatewaymeter/meter"
+	"github.com/gatewaymeter/gatewaymeter/pricing"
+	"github.com/gatewaymeter/gatewaymeter/trace"
+)
+
+const gatewayMeter = `
+meter: tenant-cost
+kind: requests
+event:
+  format: json
+  fields: {kind: event_type, identity: [request_id], account: tenant_id, sku: model, time: ts, status: payload.status}
+  time_unit: ms
+  kinds: {start: RequestStarted, progress: TokensStreamed, complete: RequestCompleted, error: ModelError, tick: Heartbeat}
+  latency: payload.latency_ms
+  quantities:
+    prompt_tokens: {path: payload.prompt_tokens, on: start}
+    cached_tokens: {path: payload.cached_tokens, part_of: prompt_tokens, default: 0}
+    completion_tokens: {path: payload.completion_tokens, on: end, default: 0}
+  attributes: {agent: payload.agent}
+  max_ahead: 5m
+watermark: {max_out_of_orderness: 20s, idleness: 1m}
+window: {size: 1m, allowed_lateness: 2m}
+assembly: {abandon_after: 5m}
+filter: [{name: bots, attribute: agent, prefix: bot/}]
+pricing: {rate_card: rates.yaml}
+`
+
+// clock is the machine's.
+type clock struct{}
+
+func (clock) Now() time.Time                         { return time.Now() }
+func (clock) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+func gatewayConfig(tb testing.TB, dir, log string) *Config {
+	tb.Helper()
+	m, err := meter.Parse("gatewaymeter.yaml", []byte(gatewayMeter))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	rates := gatewayRates()
+	card, err := pricing.Parse(m, "rates.yaml", []byte(rates))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &Config{
+		Meter: m, Source: Source{Path: log}, Card: card, CardText: []byte(rates),
+		Ledger: func(ctx context.Context) (Ledger, error) {
+			return sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(dir, "gatewaymeter.db"), Meter: m})
+		},
+		Archive:     &Archive{FS: archive.Dir(filepath.Join(dir, "archive")), MaxRows: 1_000_000},
+		CommitEvery: time.Second, Drain: true, Clock: clock{}, Workers: 2,
+	}
+}
+
+func gatewayRates() string {
+	text := "rates:\n"
+	for _, sku := range []string{"model-00", "model-01", "model-02", "model-03"} {
+		for q, usd := range map[string]string{"prompt_tokens": "0.15", "cached_tokens": "0.07", "completion_tokens": "0.6"} {
+			text += `  - {sku: ` + sku + `, tier: 0, quantity: ` + q + `, usd: "` + usd + `", per: 1000000, effective_from: 2026-01-01T00:00:00Z}` + "\n"
+		}
+	}
+	return text
+}
+
+var bigLog = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(os.TempDir(), "gatewaymeter-bench-1m.jsonl")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	g := trace.NewGen(meter.Requests)
+	g.PerSecond, g.Duration, g.Accounts, g.Partitions = 1200, 180_000*2, 400, 4
+	f, err := os.Create(path)
+	if err != nil {
+		return "", err
+	}
+	w := bufio.NewWriter(f)
+	if _, err := g.Write(w); err != nil {
+		return "", err
+	}
+	if err := w.Flush(); err != nil {
+		return "", err
+	}
+	return path, f.Close()
+})
+
+func cpu() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkRun counts, archives and writes a million events; it fails unless every record is accounted for.
+func BenchmarkRun(b *testing.B) {
+	log, err := bigLog()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, part := range []string{"ledger+archive", "ledger", "archive"} {
+		b.Run(part, func(b *testing.B) {
+			var events int64
+			before := cpu()
+			for range b.N {
+				dir, err := os.MkdirTemp("", "bench")
+				if err != nil {
+					b.Fatal(err)
+				}
+				c := gatewayConfig(b, dir, log)
+				if part == "ledger" {
+					c.Archive = nil
+				}
+				if part == "archive" {
+					c.Ledger = nil
+				}
+				out, err := Run(context.Background(), *c)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := out.Summary.Check(); err != nil || out.Records != out.Summary.Read {
+					b.Fatalf("%v: %+v", err, out)
+				}
+				events += out.Records
+				_ = os.RemoveAll(dir)
+			}
+			b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
+			b.ReportMetric(float64(events)/(cpu()-before).Seconds(), "events/s/core")
+		})
+	}
+}

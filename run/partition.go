@@ -1,0 +1,85 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gatewaymeter/gatewaymeter/meter"
+	"github.com/gatewaymeter/gatewaymeter/stream"
+)
+
+// A partition is what the owner knows of one source partition.
+type partition struct {
+	number  int32
+	counter *stream.Counter
+	// Each consumer is silent below its own mark: the counter replays [restart, committed), the archive has what is
+	// below archived.
+	restart, committed, archived int64
+	startByte                    int64 // where the line of restart begins, or an earlier one
+
+	next      int64 // offset behind the last record seen; 0 before the first
+	watermark int64 // as the merge knows it
+	commitNo  int64 // of the last changes taken
+	from      meter.Position
+
+	// drainedAt is where the archive's mark says that the log has ended (R13); -1 without one.
+	drainedAt int64
+
+	// unsure: the file is not the one that was read (--accept-loss), and no record of the partition was seen in it yet.
+	unsure bool
+
+	head meter.ArchiveHead // where the archive began in this run
+	file openFile
+}
+
+// An openFile is what the owner knows of the archive file in the making.
+type openFile struct {
+	rows, bytes int64
+	since       time.Time
+}
+
+// partitions are kept by number and in order.
+type partitions struct {
+	list  []*partition
+	last  *partition // a cache: neighbouring records are often of one partition
+	known map[int32]*partition
+}
+
+func (ps *partitions) find(n int32) *partition {
+	if ps.last != nil && ps.last.number == n {
+		return ps.last
+	}
+	p := ps.known[n]
+	if p != nil {
+		ps.last = p
+	}
+	return p
+}
+
+func (ps *partitions) add(p *partition) {
+	if ps.known == nil {
+		ps.known = map[int32]*partition{}
+	}
+	ps.known[p.number] = p
+	i, _ := slices.BinarySearchFunc(ps.list, p.number, func(q *partition, n int32) int { return int(q.number) - int(n) })
+	ps.list = slices.Insert(ps.list, i, p)
+}
+
+// noFile is the head of a partition without a file: its archive begins at offset 0, and what it needs of the source at
+// the byte.
+func noFile(atByte int64) meter.ArchiveHead {
+	return meter.ArchiveHead{Checkpoint: meter.Checkpoint{Byte: atByte, MaxReach: meter.MinusInfinity}}
+}
+
+// checkpoint is the counter's, with the byte of a place that only the owner knows.
+func (p *partition) checkpoint(carry bool, end int64) (meter.Checkpoint, error) {
+	c, err := p.counter.Checkpoint(carry)
+	if c.Byte == stream.ByteOfNext || p.next == 0 { // nothing before the next line is needed
+		c.Byte = end
+	}
+	if err != nil {
+		return c, fmt.Errorf("run: checkpoint of partition %d: %w", p.number, err)
+	}
+	return c, nil
+}

@@ -1,0 +1,269 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/gatewaymeter/gatewaymeter/archive"
+	"github.com/gatewaymeter/gatewaymeter/meter"
+	"github.com/gatewaymeter/gatewaymeter/stream"
+	"github.com/gatewaymeter/gatewaymeter/trace"
+)
+
+// begin opens the source, loads where everything stands, checks it, and leaves the driver ready to replay.
+func (d *driver) begin(ctx context.Context) error {
+	if err := d.openSource(ctx); err != nil {
+		return err
+	}
+	standing := &meter.Standing{}
+	if d.config.Ledger != nil {
+		var err error
+		if d.ledger, err = d.config.Ledger(ctx); err != nil {
+			return err
+		}
+		if standing, err = d.ledger.Load(ctx); err != nil {
+			return err
+		}
+	}
+	state, err := ParseState(standing.Driver)
+	if err != nil {
+		return err
+	}
+	if err := d.check(standing, state); err != nil {
+		return err
+	}
+	if state != nil {
+		d.resume, d.wasDrained = *state, state.Drained
+		d.end = state.NextByte
+	}
+	d.outcome.Lost = standing.Lost
+	if err := d.beginMerge(standing); err != nil {
+		return err
+	}
+	if err := d.beginPartitions(standing); err != nil {
+		return err
+	}
+	return d.seek(ctx)
+}
+
+// openSource opens the file and reads its header.
+func (d *driver) openSource(ctx context.Context) error {
+	s := d.config.Source
+	o := trace.Options{Format: s.Format}
+	if s.Follow {
+		o.Wait = d.waitForMore
+	}
+	var err error
+	if s.Path == "-" {
+		d.reader, err = trace.OpenStdin(o)
+	} else {
+		d.reader, err = trace.Open(s.Path, o)
+	}
+	if err != nil {
+		return err
+	}
+	if d.header, err = d.reader.Header(ctx); err != nil {
+		return err
+	}
+	if s.Topic != "" {
+		d.header.Topic = s.Topic
+	}
+	if s.Format == trace.Values {
+		d.header.Partitions = []int32{0}
+	}
+	d.order = trace.NewOrder(d.sourceName(), d.header)
+	return nil
+}
+
+func (d *driver) sourceName() string {
+	if d.config.Source.Path == "-" {
+		return trace.Stdin
+	}
+	return d.config.Source.Path
+}
+
+// check refuses to go on where the log, the meter or the partitions are not those of the ledger.
+func (d *driver) check(s *meter.Standing, state *State) error {
+	if s.Topic != "" && s.Topic != d.header.Topic {
+		return refuse(ErrTopic, "name another ledger for this log, or the source that this ledger was made from",
+			"it holds %q, the source is %q", s.Topic, d.header.Topic)
+	}
+	for i := range s.Positions {
+		if p := &s.Positions[i]; p.Fingerprint != d.config.Meter.Fingerprint {
+			return refuse(ErrFingerprint, "count this log into a ledger of its own, or bring the old meter file back",
+				"partition %d has fingerprint %.12s, the meter has %.12s", p.Partition, p.Fingerprint, d.config.Meter.Fingerprint)
+		}
+	}
+	if state != nil && !slices.Equal(state.Partitions, d.header.Partitions) {
+		return refuse(ErrPartitions, "ids may have moved between partitions: drain the old log, and count the new one into a ledger of its own",
+			"the ledger knows %v, the source states %v", state.Partitions, d.header.Partitions)
+	}
+	return nil
+}
+
+func (d *driver) beginMerge(s *meter.Standing) error {
+	if d.ledger == nil {
+		return nil
+	}
+	state := d.resume.Merge
+	if s.Driver == nil {
+		state = stream.MergeState{G: meter.MinusInfinity}
+	}
+	d.pricer = stream.NewPricer(d.config.Meter, d.config.Card, d.config.List)
+	d.prices = newPriceLog(d.config, d.pricer)
+	d.merger = stream.NewMerger(d.config.Meter, d.pricer, state)
+	d.merger.Restore(s.Rows)
+	for _, n := range d.header.Partitions {
+		d.merger.SetPartition(n, meter.MinusInfinity, false)
+	}
+	return nil
+}
+
+// beginPartitions makes the partitions that are known before the first line.
+func (d *driver) beginPartitions(s *meter.Standing) error {
+	if d.config.Archive != nil {
+		if err := d.openArchive(); err != nil {
+			return err
+		}
+	}
+	for i := range s.Positions {
+		if _, err := d.addPartition(s.Positions[i].Partition, &s.Positions[i], 0); err != nil {
+			return err
+		}
+	}
+	known := slices.Clone(d.header.Partitions)
+	for n := range d.heads {
+		known = append(known, n)
+	}
+	slices.Sort(known)
+	for _, n := range slices.Compact(known) {
+		if d.partitions.find(n) == nil {
+			// Of a partition that the ledger does not know nothing was read before the ledger's place in the file,
+			// but what the archive has of it may be from further back.
+			if _, err := d.addPartition(n, nil, d.unreadFrom(n)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unreadFrom is where the lines of a partition without a position may begin.
+func (d *driver) unreadFrom(n int32) int64 {
+	if d.ledger == nil {
+		return 0
+	}
+	return d.resume.NextByte
+}
+
+// addPartition makes a partition: with its position if the ledger has one, with its archive's head if there is one.
+// atByte is where its first line may be.
+func (d *driver) addPartition(n int32, position *meter.Position, atByte int64) (*partition, error) {
+	p := &partition{number: n, watermark: meter.MinusInfinity, drainedAt: -1}
+	from := meter.Checkpoint{Byte: atByte, MaxReach: meter.MinusInfinity}
+	p.head = noFile(atByte)
+	if position != nil {
+		p.from = *position
+		p.committed, p.next, p.watermark, p.commitNo = position.Committed, position.Committed, position.Watermark, position.CommitNo
+		from = position.Checkpoint
+		if p.head = position.Archive; p.head.File == "" {
+			p.head = noFile(p.head.Byte)
+		}
+	} else if head, ok := d.heads[n]; ok && d.ledger == nil {
+		p.head, p.committed = head, head.Next
+	}
+	if d.archiver != nil {
+		if err := d.resumeArchive(p); err != nil {
+			return nil, err
+		}
+		// The archive's files carry the checkpoint at their first offset: the counter has to be in the state that
+		// belongs there, not only in that of its own mark.
+		complete := d.wasDrained && p.archived >= p.committed
+		if !complete && p.head.Restart <= from.Restart {
+			from = p.head.Checkpoint
+		}
+	}
+	if d.ledger == nil {
+		p.committed = p.archived
+	}
+	return p, d.place(p, from)
+}
+
+// place gives p a counter as of a checkpoint, and makes it known.
+func (d *driver) place(p *partition, from meter.Checkpoint) error {
+	var err error
+	if p.counter, err = stream.NewCounter(d.config.Meter, p.number, from, p.from.Summary); err != nil {
+		return err
+	}
+	p.counter.Resume(p.commitNo)
+	p.restart, p.startByte = from.Restart, from.Byte
+	if d.partitions.find(p.number) == nil {
+		d.partitions.add(p)
+	}
+	return nil
+}
+
+// openArchive reads what `_meta` says: ends of chains and of drained logs.
+func (d *driver) openArchive() error {
+	a := d.config.Archive
+	d.meta = archive.NewMeta(a.FS)
+	heads, err := d.meta.Heads()
+	if err != nil {
+		return err
+	}
+	d.heads = map[int32]meter.ArchiveHead{}
+	for source, head := range heads {
+		if source.Topic == d.header.Topic {
+			d.heads[source.Partition] = head
+		}
+	}
+	if d.drained, err = d.meta.Drained(); err != nil {
+		return err
+	}
+	logTime := archive.LogTimeEnvelope
+	if d.config.Source.Format == trace.Values {
+		logTime = archive.LogTimeReceived
+	}
+	d.archiver = newArchiver(archive.Config{
+		FS: a.FS, Meter: d.config.Meter, Topic: d.header.Topic, LogTime: logTime, Version: a.Version,
+		RowGroupRows: archive.DefaultRowGroupRows, RowGroupBytes: archive.DefaultRowGroupBytes,
+	}, max(1, d.config.Workers))
+	return nil
+}
+
+// resumeArchive takes over what was published and not committed.
+func (d *driver) resumeArchive(p *partition) error {
+	source := archive.Source{Topic: d.header.Topic, Partition: p.number}
+	head, err := archive.Resume(d.config.Archive.FS, source, p.head)
+	if err != nil {
+		return err
+	}
+	p.head, p.archived = head, head.Next
+	if mark, ok := d.drained[source]; ok {
+		p.drainedAt = mark.Next
+	}
+	d.archiver.adopt(p.number, head)
+	return nil
+}
+
+// seek goes to the lowest byte that a counter or the archive needs, and proves that the file before the ledger's place
+// is the one that was read.
+func (d *driver) seek(ctx context.Context) error {
+	if d.resume.PrefixHash == "" {
+		return nil
+	}
+	from := d.resume.NextByte
+	for _, p := range d.partitions.list {
+		from = min(from, p.startByte)
+	}
+	err := d.reader.Resume(ctx, from, d.resume.NextByte, d.resume.PrefixHash)
+	if !errors.Is(err, trace.ErrPrefix) {
+		return err
+	}
+	if d.config.AcceptLoss && d.config.Source.Path != "-" {
+		return d.acceptLoss(ctx)
+	}
+	return refuse(ErrPrefix, "bring the old file back, or count the new one into a ledger of its own; --accept-loss goes on here and writes down what is lost",
+		"%v", err)
+}

@@ -1,0 +1,133 @@
+package stream
+
+import (
+	"slices"
+
+	"github.com/gatewaymeter/gatewaymeter/meter"
+)
+
+// cells are what the partition has counted (R9), by window. A window is kept until it is final here and what
+// changed in it was taken.
+type cells struct {
+	names   *names
+	windows map[int64]*window // by end
+	ends    queue[int64]      // ends of the windows that are not final
+	final   []int64           // ends of final windows whose changes were not taken yet
+	last    *window           // a cache of windows
+	changed []*cell
+}
+
+type window struct {
+	end   int64
+	cells map[cellKey]*cell
+}
+
+// A cellKey names a cell within its window, by interned names.
+type cellKey struct {
+	account, sku uint32
+	tier         int32
+}
+
+type cell struct {
+	cellKey
+	end        int64
+	value, was meter.Usage // was is the value when the changes were last taken
+	changed    bool        // Invariant: it stands in cells.changed.
+}
+
+func newCells(n *names) cells {
+	return cells{names: n, windows: map[int64]*window{}, ends: queue[int64]{less: earlier}}
+}
+
+// at is the cell, made if there is none.
+func (cs *cells) at(end int64, key cellKey, quantities int) *cell {
+	if cs.last == nil || cs.last.end != end {
+		cs.last = cs.windows[end]
+	}
+	if cs.last == nil {
+		cs.last = &window{end: end, cells: map[cellKey]*cell{}}
+		cs.windows[end] = cs.last
+		cs.ends.push(end)
+	}
+	c := cs.last.cells[key]
+	if c == nil {
+		both := make([]int64, 2*quantities)
+		c = &cell{cellKey: key, end: end}
+		c.value.Quantities, c.was.Quantities = both[:quantities:quantities], both[quantities:]
+		cs.last.cells[key] = c
+		cs.names.share(key.account)
+		cs.names.share(key.sku)
+	}
+	return c
+}
+
+// noteChange remembers that a cell changed. In a silent replay the value before is of no interest: it was taken
+// before the checkpoint.
+func (cs *cells) noteChange(c *cell, silent bool) {
+	if silent {
+		c.was.Requests, c.was.SetHash = c.value.Requests, c.value.SetHash
+		copy(c.was.Quantities, c.value.Quantities)
+		return
+	}
+	if !c.changed {
+		c.changed = true
+		cs.changed = append(cs.changed, c)
+	}
+}
+
+// close makes windows final that the watermark has left behind (R6).
+func (cs *cells) close(w, lateness int64) {
+	for !cs.ends.empty() && w >= cs.ends.first()+lateness {
+		cs.final = append(cs.final, cs.ends.pop())
+	}
+}
+
+// take returns the changes since the last take, ordered, and drops the windows that are final.
+func (cs *cells) take() []meter.CellChange {
+	var out []meter.CellChange
+	for _, c := range cs.changed {
+		c.changed = false
+		if c.value.Equal(c.was) {
+			continue
+		}
+		key := meter.CellKey{Account: cs.names.text(c.account), WindowEnd: c.end, SKU: cs.names.text(c.sku), Tier: c.tier}
+		out = append(out, meter.CellChange{CellKey: key, Value: c.value.Clone(), Was: c.was.Clone()})
+		c.was.Requests, c.was.SetHash = c.value.Requests, c.value.SetHash
+		copy(c.was.Quantities, c.value.Quantities)
+	}
+	clear(cs.changed)
+	cs.changed = cs.changed[:0]
+	cs.dropFinal()
+	slices.SortFunc(out, func(a, b meter.CellChange) int { return a.CellKey.Compare(b.CellKey) })
+	return out
+}
+
+func (cs *cells) dropFinal() {
+	for _, end := range cs.final {
+		for key := range cs.windows[end].cells {
+			cs.names.release(key.account)
+			cs.names.release(key.sku)
+		}
+		delete(cs.windows, end)
+		if cs.last != nil && cs.last.end == end {
+			cs.last = nil
+		}
+	}
+	cs.final = cs.final[:0]
+}
+
+// add counts a billable record in its cell, or with sign -1 takes it back (R9).
+func (c *cell) add(sign int64, quantities []int64, hash uint64) error {
+	if c.value.Requests += sign; c.value.Requests < 0 {
+		return errNegative
+	}
+	for i, q := range quantities {
+		sum := c.value.Quantities[i] + sign*q
+		if sign > 0 && sum < c.value.Quantities[i] {
+			return errSum
+		}
+		c.value.Quantities[i] = sum
+	}
+	c.value.SetHash += uint64(sign) * hash
+	return nil
+}

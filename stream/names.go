@@ -1,0 +1,55 @@
+package stream
+
+// names interns accounts, skus and statuses: lives and cells hold 4 bytes instead of a text. A name is kept
+// while something refers to it, so that names come and go as ids do. 0 is the empty text, always there.
+type names struct {
+	ids   map[string]uint32
+	texts []string
+	refs  []int64 // Invariant: how many lives and cells hold the name; not kept for 0.
+	free  []uint32
+}
+
+func newNames() names {
+	return names{ids: map[string]uint32{"": 0}, texts: []string{""}, refs: []int64{0}}
+}
+
+// hold is the name's number, with one more reference to it.
+func (n *names) hold(text string) uint32 {
+	id, ok := n.ids[text]
+	if !ok {
+		id = n.add(text)
+	}
+	n.refs[id]++
+	return id
+}
+
+func (n *names) add(text string) uint32 {
+	var id uint32
+	if last := len(n.free) - 1; last >= 0 {
+		id, n.free = n.free[last], n.free[:last]
+		n.texts[id] = text
+	} else {
+		id = uint32(len(n.texts))
+		n.texts, n.refs = append(n.texts, text), append(n.refs, 0)
+	}
+	n.ids[text] = id
+	return id
+}
+
+// share is one more reference to a name that is held.
+func (n *names) share(id uint32) { n.refs[id]++ }
+
+// release gives a reference back.
+func (n *names) release(id uint32) {
+	if id == 0 {
+		return
+	}
+	n.refs[id]--
+	if n.refs[id] == 0 {
+		delete(n.ids, n.texts[id])
+		n.texts[id] = ""
+		n.free = append(n.free, id)
+	}
+}
+
+func (n *names) text(id uint32) string { return n.texts[id] }
