@@ -45,6 +45,8 @@ type Partition struct {
 	// Head is the end that must be there: the given head, else that of `_meta/head`; nil without either.
 	Head    *meter.ArchiveHead
 	Drained bool // R13: `_meta/drained` says that its log has ended
+
+	kept *meter.ArchiveHead // of `_meta/head`
 }
 
 // Open lists an archive. heads are those of a ledger's positions, nil without a ledger: then `_meta/head` counts.
@@ -52,7 +54,7 @@ type Partition struct {
 // archive (fs.ErrNotExist).
 func Open(fsys FS, heads Heads) (*Archive, error) {
 	a := &Archive{FS: fsys}
-	l := lister{archive: a, partitions: map[Source]*Partition{}, unread: map[string]*Fault{}}
+	l := lister{archive: a, partitions: map[Source]*Partition{}, unread: map[string]*Fault{}, gone: map[string]bool{}}
 	if err := l.walk("."); err != nil {
 		return nil, fmt.Errorf("archive: open: %w", err)
 	}
@@ -124,7 +126,8 @@ func (p *Partition) Rows() int64 {
 type lister struct {
 	archive    *Archive
 	partitions map[Source]*Partition
-	unread     map[string]*Fault // by name
+	unread     map[string]*Fault // by name: there, but not readable
+	gone       map[string]bool   // by name: reported as missing
 }
 
 func (l *lister) fault(f Fault) { l.archive.Faults = append(l.archive.Faults, f) }
@@ -204,41 +207,52 @@ func (l *lister) chain(p *Partition) {
 		l.fault(Fault{Kind: NoHead, Topic: p.Topic, Partition: p.Partition, Offset: p.Next(), HasOffset: true, Detail: "neither a ledger nor _meta/head says where the archive ends: a missing tail cannot be seen"})
 		return
 	}
+	last := l.end(p, head)
+	if p.kept != nil && p.kept != head { // a ledger counts; what is kept here is a second witness
+		l.end(p, p.kept)
+	}
+	for _, f := range p.Files[last+1:] {
+		l.note(f.fault(Beyond, f.First, "published after the head was committed; the next start goes on behind it"))
+	}
+}
+
+// end compares a partition with a head and gives the head's file the hash that the head knows. It returns the
+// index of that file: -1 for a head before the first file, the last file's where it is missing.
+func (l *lister) end(p *Partition, head *meter.ArchiveHead) int {
 	if head.File == "" {
-		l.beyond(p, 0)
-		return
+		return -1
 	}
 	i := slices.IndexFunc(p.Files, func(f *File) bool { return f.Name == head.File })
 	if i < 0 {
-		if l.unread[head.File] == nil {
-			l.fault(Fault{Kind: Missing, Topic: p.Topic, Partition: p.Partition, File: head.File, Offset: p.Next(), HasOffset: true, Next: head.Next,
-				Detail: fmt.Sprintf("the head ends with it: offsets [%d, %d) are not here", p.Next(), head.Next)})
-		}
-		return
+		l.missing(Fault{Topic: p.Topic, Partition: p.Partition, File: head.File, Offset: p.Next(), HasOffset: true, Next: head.Next,
+			Detail: fmt.Sprintf("the head ends with it: offsets [%d, %d) are not here", p.Next(), head.Next)})
+		return len(p.Files) - 1
 	}
 	f := p.Files[i]
 	if f.Next != head.Next || f.CumulativeRows != head.Rows {
 		l.fault(f.fault(Chain, f.First, "the head says offset %d and %d rows, the file %d and %d", head.Next, head.Rows, f.Next, f.CumulativeRows))
 	}
 	if f.SHA256 != "" && f.SHA256 != head.SHA256 {
-		l.fault(f.fault(Chain, f.First, "the head and the next file disagree about its sha256"))
+		l.fault(f.fault(Chain, f.First, "the head, the next file and _meta/head disagree about its sha256"))
 	}
-	f.SHA256 = head.SHA256
-	l.beyond(p, i+1)
+	f.SHA256 = cmp.Or(f.SHA256, head.SHA256)
+	return i
 }
 
-// beyond notes the files behind the head: published, and the head not yet committed.
-func (l *lister) beyond(p *Partition, from int) {
-	for _, f := range p.Files[from:] {
-		l.note(f.fault(Beyond, f.First, "published after the head was committed; the next start goes on behind it"))
+// missing reports a file that is named and not there, once, unless it is there and cannot be read.
+func (l *lister) missing(f Fault) {
+	if l.unread[f.File] == nil && !l.gone[f.File] {
+		l.gone[f.File] = true
+		f.Kind = Missing
+		l.fault(f)
 	}
 }
 
 // link compares neighbours; prev is nil before the first file.
 func (l *lister) link(prev, f *File) {
 	if prev == nil {
-		if f.PrevName != "" && l.unread[f.PrevName] == nil {
-			l.fault(Fault{Kind: Missing, Topic: f.Topic, Partition: f.Partition, File: f.PrevName, Next: f.First,
+		if f.PrevName != "" {
+			l.missing(Fault{Topic: f.Topic, Partition: f.Partition, File: f.PrevName, Next: f.First,
 				Detail: fmt.Sprintf("%s follows it: offsets before %d are not here", f.Name, f.First)})
 		}
 		return
@@ -248,7 +262,7 @@ func (l *lister) link(prev, f *File) {
 		l.fault(f.fault(Overlap, f.First, "[%d, %d) overlaps %s, which ends at %d", f.First, f.Next, prev.Name, prev.Next))
 	case f.PrevName != prev.Name && l.unread[f.PrevName] != nil:
 	case f.PrevName != prev.Name && f.First > prev.Next:
-		l.fault(Fault{Kind: Missing, Topic: f.Topic, Partition: f.Partition, File: f.PrevName, Offset: prev.Next, HasOffset: true, Next: f.First,
+		l.missing(Fault{Topic: f.Topic, Partition: f.Partition, File: f.PrevName, Offset: prev.Next, HasOffset: true, Next: f.First,
 			Detail: fmt.Sprintf("%s follows it: offsets [%d, %d) are not here", f.Name, prev.Next, f.First)})
 	case f.First > prev.Next:
 		l.fault(f.fault(Gap, prev.Next, "offsets [%d, %d) between it and %s are not here", prev.Next, f.First, prev.Name))
@@ -270,7 +284,7 @@ func (l *lister) meta(heads Heads) error {
 		return err
 	}
 	for s, h := range kept {
-		l.partition(s).Head = &h
+		l.partition(s).Head, l.partition(s).kept = &h, &h
 	}
 	for s, h := range heads {
 		l.partition(s).Head = &h

@@ -162,6 +162,25 @@ func TestTheLedgersHeadCounts(t *testing.T) {
 	if len(r.Faults) > 0 || len(r.Notes) != 1 || r.Notes[0].Kind != archive.Beyond {
 		t.Fatal("a file behind the committed head is no fault:", r.Faults, r.Notes)
 	}
+	r = verify(t, good, m, archive.Heads{source: fresh()})
+	if len(r.Faults) > 0 || len(r.Notes) != 3 {
+		t.Fatal("a ledger that has committed nothing yet:", r.Faults, r.Notes)
+	}
+	// The archive's own head is a second witness: of the tail that the ledger does not know, and against it.
+	bad := good.clone()
+	bad.now[head.File].data[50] ^= 1
+	if r = verify(t, bad, m, archive.Heads{source: short.heads[1]}); !strings.Contains(kinds(r), "changed") {
+		t.Fatal(r.Faults)
+	}
+	delete(bad.now, head.File)
+	if r = verify(t, bad, m, archive.Heads{source: short.heads[1]}); kinds(r) != "missing" {
+		t.Fatal(r.Faults)
+	}
+	other := head
+	other.SHA256 = strings.Repeat("0", 64)
+	if r = verify(t, good, m, archive.Heads{source: other}); !strings.Contains(kinds(r), "chain") || !strings.Contains(kinds(r), "changed") {
+		t.Fatal(r.Faults)
+	}
 }
 
 func TestSwappedAndStrayFiles(t *testing.T) {
@@ -315,7 +334,7 @@ func TestDamagedMeta(t *testing.T) {
 		if !strings.HasPrefix(name, "_meta/") || !strings.HasSuffix(name, ".json") {
 			continue
 		}
-		for i := range n.data {
+		for i := 0; i < len(n.data); i += 3 {
 			bad := good.clone()
 			bad.now[name].data[i] ^= 1 << (i % 7)
 			r := verify(t, bad, m, nil)

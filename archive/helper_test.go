@@ -131,8 +131,22 @@ type archiver struct {
 	event  meter.Event
 	reach  int64
 	next   int64
-	// atNext is the checkpoint at next; the test's counter has no live state, so it restarts where it stands.
-	heads []meter.ArchiveHead
+	// before holds the highest reach before each record; the restart is lag records back, as if live state began
+	// there.
+	before []rise
+	lag    int
+	heads  []meter.ArchiveHead
+}
+
+type rise struct{ offset, reach int64 }
+
+// checkpoint is the checkpoint at next.
+func (a *archiver) checkpoint() meter.Checkpoint {
+	if a.lag == 0 || len(a.before) < a.lag {
+		return meter.Checkpoint{Restart: a.next, MaxReach: a.reach}
+	}
+	at := a.before[len(a.before)-a.lag]
+	return meter.Checkpoint{Restart: at.offset, Byte: at.offset * 100, MaxReach: at.reach}
 }
 
 func config(fsys archive.FS, m *meter.Meter, topic string, partition int32) archive.Config {
@@ -160,6 +174,7 @@ func newArchiver(tb rapid.TB, c archive.Config, m *meter.Meter, head meter.Archi
 
 func (a *archiver) append(r *meter.Record) error {
 	a.decode(r, &a.event)
+	a.before = append(a.before, rise{r.Offset, a.reach})
 	if err := a.w.Append(r, &a.event, a.reach); err != nil {
 		return err
 	}
@@ -172,7 +187,7 @@ func (a *archiver) append(r *meter.Record) error {
 
 // roll seals and publishes what was appended and keeps the head.
 func (a *archiver) roll() error {
-	if err := a.w.Seal(a.next, meter.Checkpoint{Restart: a.next, MaxReach: a.reach}); err != nil {
+	if err := a.w.Seal(a.next, a.checkpoint()); err != nil {
 		return err
 	}
 	head, err := a.w.Publish()
@@ -187,6 +202,7 @@ func (a *archiver) roll() error {
 func writeLog(tb rapid.TB, c archive.Config, m *meter.Meter, log []meter.Record, rows int) *archiver {
 	tb.Helper()
 	a := newArchiver(tb, c, m, fresh())
+	a.lag = 1 + rows*3/2
 	for i := range log {
 		if err := a.append(&log[i]); err != nil {
 			tb.Fatal(err)

@@ -12,18 +12,18 @@
 chosen AS (SELECT v.* FROM known AS v WHERE {{chosen}}){{if streamed}},
 -- R4: what a timer brought about is judged by the watermark before the one that reached it: the greatest below it that the partition had.
 marks AS (
-  SELECT part, coalesce(prior_max_reach - {{B}}, {{never}}) AS at, 1 AS turn FROM {{records}} GROUP BY part, coalesce(prior_max_reach - {{B}}, {{never}})
+  SELECT part, coalesce(prior_max_reach - {{B}}, {{never}}) AS moment, 1 AS turn FROM {{records}} GROUP BY part, coalesce(prior_max_reach - {{B}}, {{never}})
   UNION ALL
   SELECT part, w_last, 1 FROM last
   UNION ALL
   SELECT part, timer, 0 FROM chosen WHERE timer IS NOT NULL GROUP BY part, timer
 ),
 before AS (
-  SELECT part, at, turn, max(CASE WHEN turn = 1 THEN at END) OVER (PARTITION BY part ORDER BY at, turn
+  SELECT part, moment, turn, max(CASE WHEN turn = 1 THEN moment END) OVER (PARTITION BY part ORDER BY moment, turn
                                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS w
   FROM marks
 ){{end}}
 SELECT c.verdict, c.filter, c.door, c.abandoned, c.superseded, c.requests, c.part, c.off, c.x_part, c.x_off, c.kind, c.account, c.sku, CAST(c.tier AS BIGINT) AS tier,
        c.t, c.window_end, c.status, c.id_hash, {{if streamed}}coalesce(b.w, c.judged){{else}}c.judged{{end}} AS judged, {{ids "c."}}{{references ", c.$"}}{{all ", c.q# AS $"}}
 FROM chosen AS c{{if streamed}}
-LEFT JOIN before AS b ON b.turn = 0 AND b.part = c.part AND b.at = c.timer{{end}}
+LEFT JOIN before AS b ON b.turn = 0 AND b.part = c.part AND b.moment = c.timer{{end}}

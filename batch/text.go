@@ -122,7 +122,7 @@ func (f *filler) placeholders() template.FuncMap {
 		"never": number(meter.MinusInfinity), "forever": number(meter.PlusInfinity),
 		"last": text(&f.last), "log": text(&f.log), "parts": f.parts,
 		"records": f.records,
-		"ids": f.ids, "same": f.same, "keyed": f.keyed,
+		"ids":     f.ids, "same": f.same, "keyed": f.keyed,
 		"windowEnd":  f.windowEnd,
 		"all":        func(p string) string { return f.quantities(p, "", always) },
 		"starts":     func(p string) string { return f.quantities(p, "", onStart) },

@@ -60,6 +60,7 @@ type comparison struct {
 	rows  []*pair // kept rows, in order
 	byKey map[meter.RowKey]*pair
 	dead  [2]deadLetters
+	shown map[[2]UsedRate]bool // rates that differ and that a row shows
 }
 
 // A pair is a row of both sides with what explains its difference.
@@ -73,7 +74,8 @@ type pair struct {
 }
 
 func newComparison(ctx context.Context, left, right *Side, opt Options) (*comparison, error) {
-	c := &comparison{ctx: ctx, sides: [2]*Side{left, right}, opt: opt, byKey: map[meter.RowKey]*pair{}, open: map[int64]bool{}}
+	c := &comparison{ctx: ctx, sides: [2]*Side{left, right}, opt: opt, byKey: map[meter.RowKey]*pair{}, open: map[int64]bool{},
+		shown: map[[2]UsedRate]bool{}}
 	c.window = max(left.WindowSize, right.WindowSize)
 	for _, s := range c.sides {
 		if s.WindowSize != 0 && s.WindowSize != c.window {
@@ -186,6 +188,15 @@ func (c *comparison) loadCells() error {
 	return nil
 }
 
+// disagreements are the rates that a ledger says it used, that the other side states differently, and that no row shows.
+func (c *comparison) disagreements() [][2]UsedRate {
+	if c.sides[0].Kind != Ledger && c.sides[1].Kind != Ledger {
+		return nil
+	}
+	all := c.sides[0].Prices.disagreements(c.sides[1].Prices)
+	return slices.DeleteFunc(all, func(d [2]UsedRate) bool { return c.shown[d] })
+}
+
 // find adds what no row shows.
 func (c *comparison) find() {
 	r := c.report
@@ -197,7 +208,7 @@ func (c *comparison) find() {
 			r.Findings = append(r.Findings, Finding{LostRange, s.Name + " accepted the loss of these log positions", []string{c.rangeName(m)}})
 		}
 	}
-	for _, d := range c.sides[0].Prices.disagreements(c.sides[1].Prices) {
+	for _, d := range c.disagreements() {
 		r.Findings = append(r.Findings, Finding{Cause: RateRevision, Text: fmt.Sprintf(
 			"%s of %s, tier %d, from %s: %s states %s a unit, %s %s", printable(d[0].Quantity), printable(d[0].SKU), d[0].Tier,
 			timeText(d[0].EffectiveFrom), c.sides[0].Name, meter.Pico(d[0].Pico).USD(), c.sides[1].Name, meter.Pico(d[1].Pico).USD())})

@@ -29,6 +29,10 @@ func TestCauses(t *testing.T) {
 	}
 	unknown := func(it meter.Item) meter.Item { it.Account, it.SKU = "", ""; return lone(it) }
 	other := func(it meter.Item) meter.Item { it.Usage.Quantities = []int64{7, 0, 5}; return it }
+	across := func(it meter.Item, partition int32, offset int64) meter.Item {
+		it.Elsewhere = []meter.LogPosition{{Partition: partition, Offset: offset}}
+		return it
+	}
 	renamed := func(it meter.Item, n int64) meter.Item {
 		it.ID = meter.PositionID(it.Partition, n)
 		it.Usage.SetHash = it.ID.Hash64()
@@ -80,9 +84,14 @@ func TestCauses(t *testing.T) {
 			want:  []string{"acme 2 mismatched split_across_partitions requests=+1 q=[10 0 5] usd=0.000000004500 ids=[x] log=[requests/1@1 requests/1@2]"}},
 		{name: "start and end in two partitions",
 			left:  []meter.Item{abandoned(counted("x", 0, []int64{1}, 2)), unknown(as(meter.VerdictOrphan, counted("x", 1, []int64{7}, 1)))},
-			right: []meter.Item{counted("x", 0, []int64{1}, 1)},
-			want: []string{"acme 1 mismatched split_across_partitions requests=-1 q=[-10 0 -5] usd=-0.000000004500 ids=[x] log=[requests/0@1]",
-				"acme 2 mismatched split_across_partitions requests=+1 q=[10 0 0] usd=0.000000001500 ids=[x] log=[requests/0@1]"}},
+			right: []meter.Item{across(counted("x", 0, []int64{1}, 1), 1, 7)},
+			want: []string{"acme 1 mismatched split_across_partitions requests=-1 q=[-10 0 -5] usd=-0.000000004500 ids=[x] log=[requests/0@1 requests/1@7]",
+				"acme 2 mismatched split_across_partitions requests=+1 q=[10 0 0] usd=0.000000001500 ids=[x] log=[requests/0@1 requests/1@7]"}},
+		{name: "start and end in two partitions, the end late at its door",
+			left:  []meter.Item{abandoned(counted("x", 0, []int64{1}, 2)), unknown(as(meter.VerdictLate, counted("x", 1, []int64{7}, 1)))},
+			right: []meter.Item{across(counted("x", 0, []int64{1}, 1), 1, 7)},
+			want: []string{"acme 1 mismatched late requests=-1 q=[-10 0 -5] usd=-0.000000004500 ids=[x] log=[requests/0@1 requests/1@7]",
+				"acme 2 mismatched late requests=+1 q=[10 0 0] usd=0.000000001500 ids=[x] log=[requests/0@1 requests/1@7]"}},
 		{name: "filtered on one side",
 			left:  []meter.Item{as(meter.VerdictFiltered, counted("x", 0, []int64{1, 2}, 1))},
 			right: []meter.Item{counted("x", 0, []int64{1, 2}, 1)},
@@ -120,6 +129,21 @@ func TestCauses(t *testing.T) {
 			prepare: func(l, r *Side) { l.Identity, l.Fingerprint = "none", "n" },
 			want: []string{"acme 1 mismatched late requests=-1 q=[-10 0 -5] usd=-0.000000004500 ids=[x] log=[requests/0@1]",
 				"acme 2 mismatched conflict requests=+1 q=[10 0 5] usd=0.000000004500 ids=[x] log=[requests/0@4]"}},
+		{name: "billed three times, twice in one partition",
+			left: []meter.Item{counted("x", 0, []int64{1, 2}, 1), counted("x", 0, []int64{50, 51}, 2), counted("x", 1, []int64{1, 2}, 2)},
+			right: []meter.Item{counted("x", 0, []int64{1, 2}, 1), lone(as(meter.VerdictConflict, counted("x", 0, []int64{50}, 2))), lone(as(meter.VerdictConflict, counted("x", 0, []int64{51}, 2))),
+				lone(as(meter.VerdictConflict, counted("x", 1, []int64{1}, 2))), lone(as(meter.VerdictConflict, counted("x", 1, []int64{2}, 2)))},
+			want: []string{"acme 2 mismatched duplicate_beyond_horizon requests=+1 q=[10 0 5] usd=0.000000004500 ids=[x] log=[requests/0@50 requests/0@51]",
+				"acme 2 mismatched split_across_partitions requests=+1 q=[10 0 5] usd=0.000000004500 ids=[x] log=[requests/1@1 requests/1@2]"}},
+		{name: "the other side bills the second of two equal copies: the first is over",
+			left:    []meter.Item{renamed(counted("x", 0, []int64{1}, 1), 1), renamed(counted("x", 0, []int64{4}, 1), 4)},
+			right:   []meter.Item{as(meter.VerdictDuplicate, counted("x", 0, []int64{1}, 1)), counted("x", 0, []int64{4}, 1)},
+			prepare: func(l, r *Side) { l.Identity, l.Fingerprint = "none", "n" },
+			want:    []string{"acme 1 mismatched duplicate_counted requests=+1 q=[10 0 5] usd=0.000000004500 ids=[x] log=[requests/0@1]"}},
+		{name: "each side bills another of two equal copies: no difference, beside one",
+			left:  []meter.Item{counted("x", 0, []int64{1}, 1), as(meter.VerdictDuplicate, counted("x", 1, []int64{1}, 1)), as(meter.VerdictLate, counted("y", 0, []int64{8}, 1))},
+			right: []meter.Item{as(meter.VerdictDuplicate, counted("x", 0, []int64{1}, 1)), counted("x", 1, []int64{1}, 1), counted("y", 0, []int64{8}, 1)},
+			want:  []string{"acme 1 mismatched late requests=-1 q=[-10 0 -5] usd=-0.000000004500 ids=[y] log=[requests/0@8]"}},
 		{name: "composition differs, sums do not",
 			left:  []meter.Item{as(meter.VerdictLate, counted("x", 0, []int64{1, 2}, 1)), counted("y", 0, []int64{3, 4}, 1), counted("y", 0, []int64{60, 61}, 1)},
 			right: []meter.Item{counted("x", 0, []int64{1, 2}, 1), counted("y", 0, []int64{3, 4}, 1), as(meter.VerdictConflict, counted("y", 0, []int64{60}, 1))},
@@ -191,11 +215,42 @@ func TestRates(t *testing.T) {
 	wantOutline(t, r, "acme 1 mismatched list_price requests=+0 q=[0 0 0] usd=-0.000000000500 ids=[] log=[]")
 }
 
+// A side that never billed a sku wrote no rate of it down: a record of it is valued at the other's.
+func TestRateOfNoCell(t *testing.T) {
+	it := request("a", 0, []int64{0, 1}, "acme", 1, 100, 20, 10)
+	l, r := ownSide("ledger", []meter.Item{as(meter.VerdictLate, it)}), ownSide("recompute", []meter.Item{it})
+	l.Prices = NewUsedBook(nil)
+	wantOutline(t, mustCompare(t, l, r, Options{}), "acme 1 missing late requests=-1 q=[-100 -20 -10] usd=-0.000000018300 ids=[a] log=[requests/0@0 requests/0@1]")
+	l, r = ownSide("ledger", []meter.Item{as(meter.VerdictLate, it)}), ownSide("recompute", []meter.Item{it})
+	l.Prices = NewUsedBook(nil)
+	wantOutline(t, mustCompare(t, r, l, Options{}), "acme 1 extra late requests=+1 q=[100 20 10] usd=0.000000018300 ids=[a] log=[requests/0@0 requests/0@1]")
+}
+
+func TestLookup(t *testing.T) {
+	at := func(pico, from int64) meter.Rate {
+		return meter.Rate{SKU: "gpt", Quantity: "q", Pico: pico, EffectiveFrom: from}
+	}
+	b := NewPriceBook(&meter.RateCard{Rates: []meter.Rate{at(2, 200), at(1, 100)}}, &meter.RateCard{Rates: []meter.Rate{at(9, 0), at(8, 250)}})
+	for start, want := range map[int64]UsedRate{99: {at(9, 0), meter.PriceList}, 100: {at(1, 100), meter.PriceTable}, 199: {at(1, 100), meter.PriceTable},
+		200: {at(2, 200), meter.PriceTable}, 300: {at(2, 200), meter.PriceTable}} {
+		if got, ok := b.lookup("gpt", 0, "q", start); !ok || got != want {
+			t.Errorf("%d: got %+v", start, got)
+		}
+	}
+	if _, ok := b.lookup("gpt", 0, "q", -1); ok {
+		t.Error("a price before any is in force")
+	}
+	if _, ok := b.lookup("gpt", 1, "q", 300); ok {
+		t.Error("no falling back to another tier")
+	}
+}
+
 // A price that was changed where the ledger keeps those it used moves no amount; it is found all the same.
 func TestUsedBooksDisagree(t *testing.T) {
 	items := []meter.Item{request("a", 0, []int64{0, 1}, "acme", 1, 100, 20, 10)}
 	used := []UsedRate{{rate("gpt", "prompt_tokens", 150), meter.PriceTable}}
 	l, r := ownSide("ledger", items), ownSide("recompute", items)
+	l.Kind = Ledger
 	l.Prices = NewUsedBook([]UsedRate{{rate("gpt", "prompt_tokens", 151), meter.PriceTable}})
 	r.Prices = NewUsedBook(used)
 	rep := mustCompare(t, l, r, Options{})
@@ -266,6 +321,31 @@ func TestSabotage(t *testing.T) {
 		change(l, func(rows []meter.Row) []meter.Row { rows[0].Cells[0].Requests++; return rows })
 		rep := mustCompare(t, l, r, Options{})
 		wantOutline(t, rep, "acme 1 mismatched unexplained requests=+0 q=[0 0 0] usd=0.000000000000 ids=[] log=[]")
+	})
+	t.Run("a cell's sku, for one of equal price", func(t *testing.T) {
+		l, r := sides()
+		change(l, func(rows []meter.Row) []meter.Row { rows[0].Cells[0].SKU = "gpt-twin"; return rows })
+		rep := mustCompare(t, l, r, Options{})
+		if len(rep.Differences) != 1 || rep.Agree() {
+			t.Errorf("%v", outline(rep))
+		}
+	})
+	t.Run("both sides wrong alike", func(t *testing.T) {
+		l, r := sides()
+		wrong := func(rows []meter.Row) []meter.Row { rows[1].Amount = meter.From64(5); return rows }
+		change(l, wrong)
+		change(r, wrong)
+		rep := mustCompare(t, l, r, Options{})
+		wantOutline(t, rep, "acme 2 mismatched unexplained requests=+0 q=[0 0 0] usd=0.000000000000 ids=[] log=[]")
+	})
+	t.Run("a row that counts nothing is no row", func(t *testing.T) {
+		l, r := sides()
+		change(l, func(rows []meter.Row) []meter.Row {
+			return append(rows, meter.Row{RowKey: meter.RowKey{Account: "zeta", WindowEnd: t0}, Revision: 3, Usage: meter.Usage{Quantities: []int64{0, 0, 0}}})
+		})
+		if rep := mustCompare(t, l, r, Options{}); !rep.Agree() || rep.Summary.Compared != 2 {
+			t.Errorf("%v", outline(rep))
+		}
 	})
 	t.Run("an archive file dropped", func(t *testing.T) {
 		l, _ := sides()
@@ -356,6 +436,14 @@ func TestFinality(t *testing.T) {
 	f = NewFinality(0, []Cut{{Offset: 9, Committed: 10, Watermark: t0}})
 	if !f.Comparable(t0) || f.Comparable(t0+1) {
 		t.Error("beyond the cut only final windows")
+	}
+}
+
+func TestWindowEnd(t *testing.T) {
+	for at, want := range map[int64]int64{0: 7, 6: 7, 7: 14, -1: 0, -7: 0, -8: -7} {
+		if got := WindowEnd(at, 7); got != want {
+			t.Errorf("%d: got %d, want %d", at, got, want)
+		}
 	}
 }
 

@@ -110,10 +110,7 @@ func (c *comparison) stories() (map[meter.ID]*story, error) {
 
 // lostCause is the cause of an event that we have and do not bill; open ones come last.
 func lostCause(it *meter.Item) Cause {
-	if it.Verdict == meter.VerdictOrphan {
-		return Orphan
-	}
-	return cmp.Or(verdictCause(it, it), Unexplained)
+	return cmp.Or(verdictCause(it), Unexplained)
 }
 
 // tell accounts for every event and every billed record of one reference. Of several possible matches that of the

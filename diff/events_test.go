@@ -126,6 +126,8 @@ func TestPartnerEvents(t *testing.T) {
 			events: []Event{click("a", "k", at(0, 1)), click("b", "k", at(0, 1))},
 			want: []string{"k 1 mismatched late requests=-1 q=[-1] usd=-0.010000000000 ids=[a] log=[taps/0@0]",
 				"k 1 mismatched duplicate_counted requests=+1 q=[1] usd=0.010000000000 ids=[b] log=[taps/0@2]"}},
+		{name: "a late copy beside a billed one is no loss", items: []meter.Item{tap("b", 1, "k", at(0, 1)), late(tap("b", 2, "k", at(0, 1)))},
+			events: []Event{click("b", "k", at(0, 1))}},
 		{name: "twice on both sides", items: []meter.Item{tap("b", 1, "k", at(0, 1)), tap("b", 2, "k", at(0, 1))},
 			events: []Event{click("b", "k", at(0, 1)), click("b", "k", at(0, 1))}},
 		{name: "perhaps lost", items: []meter.Item{tap("a", 0, "k", at(0, 1))}, lost: []Range{{First: 5, Next: 7, From: t0, To: t0 + minute}},

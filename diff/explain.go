@@ -88,7 +88,7 @@ func (l *Life) judge(r *LifeRecord) (verdict, rule, why string) {
 	}
 	for i := range l.AsStreamed {
 		it := &l.AsStreamed[i]
-		if it.Partition == r.Partition && slices.Contains(it.Offsets, r.Offset) {
+		if slices.Contains(positionsOf(it), position{r.Partition, r.Offset}) {
 			rule, why := l.whyItem(it)
 			return it.Verdict.String(), rule, why
 		}
@@ -148,8 +148,8 @@ func (l *Life) endings(items []meter.Item) []ending {
 	for i := range items {
 		it := &items[i]
 		e := ending{item: it}
-		for _, o := range it.Offsets {
-			e.log = append(e.log, l.at(it.Partition, o))
+		for _, p := range positionsOf(it) {
+			e.log = append(e.log, l.at(p.partition, p.offset))
 		}
 		_, e.why = l.whyItem(it)
 		e.amount, e.lines = l.price(it)

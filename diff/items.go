@@ -216,7 +216,10 @@ func (c *comparison) whyBilled(g *group, side int, it *meter.Item) (reason, erro
 			if o == it || o.Verdict == meter.VerdictCounted {
 				continue
 			}
-			cause := verdictCause(o, it)
+			cause := verdictCause(o)
+			if cause == Orphan && o.Partition != it.Partition {
+				cause = SplitAcrossPartitions // its start is in the other partition
+			}
 			if again := g.copyBilled(s, o); again != 0 {
 				cause = again
 			}
@@ -234,6 +237,9 @@ func (c *comparison) whyBilled(g *group, side int, it *meter.Item) (reason, erro
 // whyWithoutVerdict is for records that no verdict of the other side speaks of.
 func (c *comparison) whyWithoutVerdict(g *group, side int, it *meter.Item, near []*meter.Item, log []position) (reason, error) {
 	other := 1 - side
+	if slices.ContainsFunc(near, func(o *meter.Item) bool { return sameAbandoned(it, o) }) {
+		return reason{Late, log, "progress that came after the deadline"}, nil
+	}
 	if len(g.counted(side)) > len(g.counted(other)) {
 		if again := billedAgain(g.items[side], it); again != 0 {
 			return reason{cause: again, log: log}, nil
@@ -264,9 +270,6 @@ func (c *comparison) whyWithoutVerdict(g *group, side int, it *meter.Item, near 
 		if o.Verdict != meter.VerdictCounted {
 			continue
 		}
-		if sameMeter && it.Abandoned && o.Abandoned && placeOf(it) == placeOf(o) {
-			return reason{Late, log, "progress that came after the deadline"}, nil
-		}
 		moved = fmt.Sprintf("%s bills it to %s, %s to %s", c.sides[side].Name, placeText(it), c.sides[other].Name, placeText(o))
 	}
 	switch {
@@ -276,6 +279,13 @@ func (c *comparison) whyWithoutVerdict(g *group, side int, it *meter.Item, near 
 		return reason{Unexplained, log, moved}, nil
 	}
 	return reason{Unexplained, log, fmt.Sprintf("%s bills it, %s has no verdict on it", c.sides[side].Name, c.sides[other].Name)}, nil
+}
+
+// sameAbandoned reports whether both sides bill the same abandoned request, each with what progress it took in. It
+// may have another tier for it.
+func sameAbandoned(a, b *meter.Item) bool {
+	return b.Verdict == meter.VerdictCounted && a.Abandoned && b.Abandoned && a.Account == b.Account && a.SKU == b.SKU &&
+		a.WindowEnd == b.WindowEnd && a.Partition == b.Partition && slices.Equal(a.Offsets, b.Offsets)
 }
 
 func (g *group) counted(side int) []*meter.Item {
@@ -290,7 +300,7 @@ func (g *group) split() bool {
 			if first == nil {
 				first = it
 			}
-			if it.Partition != first.Partition {
+			if it.Partition != first.Partition || len(it.Elsewhere) > 0 {
 				return true
 			}
 		}
@@ -298,8 +308,8 @@ func (g *group) split() bool {
 	return false
 }
 
-// verdictCause is the cause that a verdict on o gives for the billed record it, 0 for none.
-func verdictCause(o, it *meter.Item) Cause {
+// verdictCause is the cause that a verdict gives for a record that the other side bills, 0 for none.
+func verdictCause(o *meter.Item) Cause {
 	switch o.Verdict {
 	case meter.VerdictLate:
 		return Late
@@ -310,9 +320,6 @@ func verdictCause(o, it *meter.Item) Cause {
 	case meter.VerdictLateCompletion:
 		return AbandonedThenCompleted
 	case meter.VerdictOrphan:
-		if o.Partition != it.Partition {
-			return SplitAcrossPartitions
-		}
 		return Orphan
 	case meter.VerdictFiltered:
 		return Filtered

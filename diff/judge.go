@@ -169,6 +169,7 @@ func (c *comparison) rateShares(p *pair, shares *[]Share) meter.Int128 {
 			if billed == 0 || r[0].Pico == r[1].Pico && r[0].priced == r[1].priced {
 				continue
 			}
+			c.shown[[2]UsedRate{r[0].UsedRate, r[1].UsedRate}] = true
 			s := c.shareOf(shares, rateCause(r))
 			s.Pico = s.Pico.Add(money)
 			s.Why = appendNew(s.Why, fmt.Sprintf("%s of %s: %s a unit in %s, %s in %s", printable(c.cols.names[q]), printable(cell.SKU),

@@ -29,10 +29,14 @@ func (p position) compare(o position) int {
 	return cmp.Or(cmp.Compare(p.partition, o.partition), cmp.Compare(p.offset, o.offset))
 }
 
+// positionsOf are the log records of an item; under the complete truth they may be in several partitions (R15).
 func positionsOf(it *meter.Item) []position {
 	ps := make([]position, len(it.Offsets))
 	for i, o := range it.Offsets {
 		ps[i] = position{it.Partition, o}
+	}
+	for _, e := range it.Elsewhere {
+		ps = append(ps, position{e.Partition, e.Offset})
 	}
 	return ps
 }

@@ -143,6 +143,7 @@ var plants = map[Cause]func(p *plot){
 		}
 		gone, end := p.abandoned(a), half(meter.VerdictOrphan, a, 1)
 		end.Partition, end.Account, end.SKU = 1-a.Partition, "", ""
+		a.Elsewhere, a.Offsets = []meter.LogPosition{{Partition: end.Partition, Offset: end.Offsets[0]}}, a.Offsets[:1]
 		p.left, p.right = append(p.left, gone, end), append(p.right, a)
 		p.expect(SplitAcrossPartitions, gone, +1)
 		p.expect(SplitAcrossPartitions, a, -1)

@@ -35,8 +35,8 @@ func NewPriceBook(card, list *meter.RateCard) *PriceBook {
 	return b
 }
 
-// NewUsedBook is the book of the rates that a side wrote down as those it used. Two such books are compared as a
-// whole: a rate they disagree on is reported even if no row shows it.
+// NewUsedBook is the book of the rates that a side wrote down as those it used. Such books of a ledger and of another
+// side are compared as a whole: a rate they disagree on is reported even if no row shows it.
 func NewUsedBook(used []UsedRate) *PriceBook {
 	b := &PriceBook{rates: map[rateKey][]UsedRate{}, used: slices.Clone(used)}
 	for _, r := range used {

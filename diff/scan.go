@@ -171,11 +171,15 @@ func sameCells(l, r *meter.Row) bool {
 	}
 	for i := range l.Cells {
 		a, b := &l.Cells[i], &r.Cells[i]
-		if a.CellKey != b.CellKey || a.Amount != b.Amount || a.Requests != b.Requests {
+		if a.CellKey != b.CellKey || a.Amount != b.Amount || !sameUsage(&a.Usage, &b.Usage) {
 			return false
 		}
 	}
 	return true
+}
+
+func sameUsage(u, v *meter.Usage) bool {
+	return u.Requests == v.Requests && slices.Equal(u.Quantities, v.Quantities)
 }
 
 func keyOf(l, r *meter.Row) meter.RowKey {

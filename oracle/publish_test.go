@@ -14,6 +14,7 @@ import (
 func TestPublication(t *testing.T) {
 	for _, c := range []struct {
 		why, log      string
+		lateness      string // instead of 60s
 		open          bool
 		journal, bill string
 	}{
@@ -174,6 +175,41 @@ func TestPublication(t *testing.T) {
 			bill: `
 				acme 360 main 1 $3 $0
 				beta 420 running 0 $0 $0`},
+		{why: "G at end+L exactly: a row first seen then is final already",
+			log: `
+				partitions 0 1
+				T 130
+				idle 1
+				V e1 0 in=2 p=1
+				T 1000
+				T 1000 p=1`,
+			open: true,
+			journal: `
+				final 1 acme 60 $0 +0
+				adjustment 1 acme 60 $2 +2`,
+			bill: `acme 60 final 1 $0 $2`},
+		{why: "L that is no multiple of Z: G crossing an end takes all, and so does G crossing an end plus L",
+			lateness: "90s",
+			log: `
+				V e1 0 in=1
+				T 75
+				V e2 1 in=2
+				T 100
+				V e3 2 in=4
+				T 130
+				V e4 3 in=8
+				T 159
+				V e5 4 in=16
+				T 160`,
+			open: true,
+			// G = 65, 90 (an end plus L: that of [-60, 0)), 120 (an end), 149 (neither), 150 (the row's own end plus L).
+			journal: `
+				main 1 acme 60 $1 +1
+				correction 2 acme 60 $3 +2
+				correction 3 acme 60 $7 +4
+				correction 4 acme 60 $31 +24
+				final 5 acme 60 $31 +0`,
+			bill: `acme 60 final 5 $31 $0`},
 		{why: "a changed total only: an empty publication says nothing",
 			log: `
 				V e1 0 in=1
@@ -185,7 +221,11 @@ func TestPublication(t *testing.T) {
 			bill:    `acme 60 main 1 $1 $0`},
 	} {
 		t.Run(c.why, func(t *testing.T) {
-			m, card := small(t, eventsMeter)
+			text := eventsMeter
+			if c.lateness != "" {
+				text = strings.Replace(text, "allowed_lateness: 60s", "allowed_lateness: "+c.lateness, 1)
+			}
+			m, card := small(t, text)
 			r, err := oracle.AsStreamed(m, card, nil, script(t, c.log), !c.open)
 			if err != nil {
 				t.Fatal(err)

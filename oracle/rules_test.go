@@ -174,6 +174,14 @@ var requestCases = []ruleCase{
 		open:  true,
 		items: `counted 0@1 start t=180 J=190 abandoned`,
 		rows:  `acme 240 1 5 0 0 0 $5 open`},
+	{why: "R7: W(S) = D exactly is at once too, and not a moment before S was there",
+		log: `
+			T 100
+			T 190
+			S r1 0 in=5`,
+		open:  true,
+		items: `counted 0@2 start t=180 J=180 abandoned`,
+		rows:  `acme 240 1 5 0 0 0 $5 open`},
 	{why: "R7: an end supersedes while W < end(D)+L = 300 and W < end(time(X))+L",
 		log: `
 			S r1 0 in=5

@@ -14,6 +14,7 @@ import (
 	"github.com/gatewaymeter/gatewaymeter/internal/tracetest"
 	"github.com/gatewaymeter/gatewaymeter/ledger/sqlite"
 	"github.com/gatewaymeter/gatewaymeter/meter"
+	"github.com/gatewaymeter/gatewaymeter/schemas"
 	"github.com/gatewaymeter/gatewaymeter/trace"
 )
 
@@ -164,8 +165,20 @@ func (s *site) checkOracle(t tb) *tracetest.Answer {
 	return a
 }
 
-// checkArchive proves the archive whole: it holds every record of the log.
+// checkArchive proves the archive whole: it verifies, with every column decoded anew, and holds every record of the log.
 func (s *site) checkArchive() error {
+	report, err := archive.Verify(context.Background(), s.archive(), archive.VerifyOptions{
+		Decoder: func(string) (*meter.Meter, archive.Decode, error) {
+			return s.Meter, schemas.NewDecoder(s.Meter).Decode, nil
+		},
+		MaxFaults: 10,
+	})
+	if err != nil {
+		return err
+	}
+	if len(report.Faults) > 0 {
+		return fmt.Errorf("the archive does not verify: %v", report.Faults)
+	}
 	a, err := archive.Open(s.archive(), nil)
 	if err != nil {
 		return err

@@ -29,5 +29,4 @@ type Line struct {
 	Idle   []int32
 	Number int64 // from 1, for errors
 	End    int64 // where the next line begins
-	Unsure bool  // see Chunk.ParseQuick
 }

@@ -12,9 +12,9 @@ import (
 //
 //	{"partition":0,"offset":17,"log_time":1767225600123,"key":"req-1","value":{...}}
 //
-// It does not look into the value: it takes all up to the line's last byte for it. Not ok is no verdict: the
-// line is any other line, and ParseLine reads it. If the value is a sound JSON object, ParseLine reads the same from the line;
-// if it is not, only ParseLine can say what the line is.
+// It does not look into the value: it takes all up to the line's last byte for it. Not ok is no verdict: the line may be
+// any other. If the value is a sound JSON object, or ends where its bracket closes, ParseLine reads the same from
+// the line; if not, only ParseLine can say what the line is.
 func quick(line []byte, rec *meter.Record) (ok bool) {
 	if len(line) < 2 || line[len(line)-1] != '}' || line[len(line)-2] != '}' {
 		return false

@@ -484,3 +484,49 @@ func TestFollowSeesARotation(t *testing.T) {
 		_ = r.Close()
 	}
 }
+
+// TestChunksInParallel: chunks are parsed while later ones are read, and together are the file.
+func TestChunksInParallel(t *testing.T) {
+	text, want := generated(t, NewGen(meter.Requests))
+	r, err := NewReader(iotest.HalfReader(bytes.NewReader(text)), "log.jsonl", Options{ChunkBytes: 3000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type parsed struct {
+		lines []Line
+		err   error
+	}
+	var results []chan parsed
+	for {
+		c, err := r.Next(context.Background())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		result := make(chan parsed, 1)
+		results = append(results, result)
+		go func() {
+			lines, err := c.Parse(nil)
+			result <- parsed{lines, err}
+		}()
+	}
+	order := NewOrder("log.jsonl", Header{Partitions: []int32{0, 1, 2}})
+	var n int64
+	for _, result := range results {
+		p := <-result
+		if p.err != nil {
+			t.Fatal(p.err)
+		}
+		for i := range p.lines {
+			if err := order.Check(&p.lines[i]); err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+	}
+	if n != want || len(results) < 50 {
+		t.Errorf("%d lines in %d chunks, want %d", n, len(results), want)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra" // the field's usual command line: completion and grouped help built in
@@ -176,14 +175,4 @@ func exitCodesTopic() *cobra.Command {
      the closing summary line is never printed then, so a cut-off output cannot pass for a whole one
 130  interrupted`,
 	}
-}
-
-// isTerminal reports whether w is a terminal: progress and colour are for terminals only.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }

@@ -60,7 +60,11 @@ func (a *app) traceGen() *cobra.Command {
 			set("conflicts", func() { base.Conflict = g.Conflict })
 			set("abandoned", func() { base.Abandoned = g.Abandoned })
 			set("broken", func() { base.Broken = g.Broken })
-			set("format", func() { base.Format = trace.Format(format) })
+			set("format", func() {
+				if base.Format = trace.Format(format); base.Format == trace.Values && !cmd.Flags().Changed("partitions") {
+					base.Partitions = 1 // plain event lines have one
+				}
+			})
 			if at, err := parseTime("--start", start, time.Now()); err != nil {
 				return err
 			} else if at != nil {

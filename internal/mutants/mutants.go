@@ -37,7 +37,7 @@ type Mutant struct {
 // A Suite is a table of mutants and the tests that judge them.
 type Suite struct {
 	Root string   // the module's root
-	Test []string // arguments of `go test`, packages last
+	Test []string // arguments of `go test`: packages first, then flags of their tests
 	// Timeout bounds one mutant; zero means two minutes. A mutant that makes the tests run for ever is noticed.
 	Timeout time.Duration
 	Mutants []Mutant

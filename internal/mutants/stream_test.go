@@ -6,7 +6,7 @@ import "testing"
 func TestMutantsOfStream(t *testing.T) {
 	runSuite(t, &Suite{
 		Root:    root,
-		Test:    []string{"-rapid.checks=400", "-rapid.seed=1", "-rapid.shrinktime=1ms", "-rapid.nofailfile", "./stream"},
+		Test:    []string{"./stream", "-rapid.checks=300", "-rapid.seed=1", "-rapid.shrinktime=1ms", "-rapid.nofailfile"},
 		Mutants: streamMutants,
 	}, 18)
 }
