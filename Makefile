@@ -3,16 +3,13 @@ GO ?= go
 FUZZTIME ?= 10s
 BIN := bin/gmctl
 
-.PHONY: help build try test race lint fuzz bench bench-once mutants crash cover clean
+.PHONY: help build test race lint fuzz bench bench-once mutants crash cover clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 build: ## build bin/gmctl
 	$(GO) build -o $(BIN) ./cmd/gmctl
-
-try: build ## the main job on a small generated trace, in a folder that stays: stream, recompute, diff, bill
-	scripts/try.sh $(BIN)
 
 test: ## every test that needs no server
 	$(GO) vet ./...

@@ -77,18 +77,30 @@ func (t *teller) title(text string) {
 
 // say is a paragraph, wrapped.
 func (t *teller) say(format string, args ...any) {
+	t.line("%s", wrap(fmt.Sprintf(format, args...), t.width))
+}
+
+// wrap breaks text into lines of at most width columns, between words.
+func wrap(text string, width int) string {
+	var lines []string
 	line := ""
-	for _, word := range strings.Fields(fmt.Sprintf(format, args...)) {
-		if line != "" && len(line)+1+len(word) > t.width {
-			t.line("%s", line)
-			line = ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines, line = append(lines, line), ""
 		}
 		if line != "" {
 			line += " "
 		}
 		line += word
 	}
-	t.line("%s", line)
+	return strings.Join(append(lines, line), "\n")
+}
+
+// aside is a paragraph, set in.
+func (t *teller) aside(text string) {
+	for line := range strings.Lines(wrap(text, t.width-8) + "\n") {
+		t.line("        %s", strings.TrimSuffix(line, "\n"))
+	}
 }
 
 // line is one line as it is.

@@ -60,7 +60,7 @@ func (t *teller) twoAnswers(ctx context.Context, r *sqlite.Reader) error {
 var moments = []struct{ id, words string }{
 	{"too-late", "reached the log after its minute was final: late, kept and priced"},
 	{"stuck", "billed as abandoned; the news of its end was stuck until too late"},
-	{"disputed", "its end came twice with different counts: billed once, reported in money"},
+	{"disputed", "its end came twice with different counts: billed once, the other in money"},
 	{"lost-start", "an end whose start never came: an orphan"},
 }
 
@@ -72,7 +72,8 @@ func (t *teller) sideOutputs(ctx context.Context, r *sqlite.Reader) error {
 			return err
 		}
 		for _, it := range items {
-			t.line("  %-11s %-16s %-10s %s", m.id, it.Verdict, it.Amount.Dollars(), m.words)
+			t.line("  %-11s %-16s %s", m.id, it.Verdict, it.Amount.Dollars())
+			t.aside(m.words)
 		}
 	}
 	t.title("3. What happened to the others")
@@ -109,7 +110,8 @@ func (t *teller) counted(ctx context.Context, id, words string) error {
 		if err != nil {
 			return err
 		}
-		t.line("  %-11s %-9s in %s %-10s %s", id, it.Status, meter.Time(it.WindowEnd - 60_000)[11:16], priced.Amount.Dollars(), words)
+		t.line("  %-11s %-9s in %s  %s", id, it.Status, meter.Time(it.WindowEnd - o.Window.Size)[11:16], priced.Amount.Dollars())
+		t.aside(words)
 	}
 	return t.err
 }
