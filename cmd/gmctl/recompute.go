@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gatewaymeter/gatewaymeter/batch"
+	"github.com/gatewaymeter/gatewaymeter/batch/duckdb"
 	"github.com/gatewaymeter/gatewaymeter/meter"
 )
 
@@ -128,7 +129,7 @@ func (a *app) runRecompute(ctx context.Context, f *recomputeFlags) error {
 	job := u.job(s)
 	switch {
 	case f.printSQL:
-		text, err := "", error(nil)
+		text, err := duckdb.Script(job)
 		if err == nil {
 			fmt.Fprint(a.stdout, text)
 		}

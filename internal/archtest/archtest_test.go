@@ -38,7 +38,7 @@ var allowed = map[string][]string{
 	"internal/bench":         {},
 	"internal/mutants":       {},
 	"internal/tracetest":     {"meter", "trace", "pricing", "oracle"},
-	"internal/tracetest/gen": {"meter", "trace", "pricing", "oracle"},
+	"internal/tracetest/gen": {"meter", "trace", "pricing", "oracle", "internal/tracetest"},
 }
 
 // outside lists which modules a pure room may import beside the standard library.
