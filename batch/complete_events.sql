@@ -12,12 +12,12 @@ rest AS (
 ranked AS (             -- R3: the first counts (nth = 1), the others are copies
   SELECT l.*, row_number() OVER (PARTITION BY {{ids ""}} ORDER BY log_time, part, log_offset) AS nth
   FROM ({{log}}) AS l
-  WHERE EXISTS (SELECT 1 FROM rest AS r WHERE r.id_hash = l.id_hash)
+  WHERE id_hash IN (SELECT id_hash FROM rest)
 ),
 billable AS (
   SELECT part, log_offset AS off, {{ids ""}}, id_hash{{references ", $"}}, account, sku, t, status{{all ", q#"}}{{attributes ", a#"}}
-  FROM ({{log}}) AS l
-  WHERE NOT EXISTS (SELECT 1 FROM rest AS r WHERE r.id_hash = l.id_hash)
+  FROM (SELECT l.*, r.id_hash AS also FROM ({{log}}) AS l LEFT JOIN rest AS r ON r.id_hash = l.id_hash) AS p
+  WHERE also IS NULL
   UNION ALL
   SELECT part, log_offset, {{ids ""}}, id_hash{{references ", $"}}, account, sku, t, status{{all ", q#"}}{{attributes ", a#"}}
   FROM ranked

@@ -24,7 +24,7 @@ near AS (
   SELECT l.*, CASE WHEN kind = 'start' THEN 'start' WHEN kind = 'progress' THEN 'progress' ELSE 'end' END AS side,
          row_number() OVER (PARTITION BY {{ids ""}} ORDER BY log_time, part, log_offset) AS place
   FROM ({{log}}) AS l
-  WHERE EXISTS (SELECT 1 FROM rest AS r WHERE r.id_hash = l.id_hash)
+  WHERE id_hash IN (SELECT id_hash FROM rest)
 ),
 ranked AS (             -- R3: the first start and the first end count (nth = 1), the others are copies
   SELECT n.*, row_number() OVER (PARTITION BY {{ids ""}}, side ORDER BY place) AS nth
@@ -72,8 +72,8 @@ fates AS (
 ),
 billable AS (
   SELECT part, s_off AS off, x_part, x_off, {{ids ""}}, id_hash{{references ", $"}}, x_kind AS kind, account, sku, x_t AS t, status, 0 AS abandoned{{all ", q#"}}{{attributes ", a#"}}
-  FROM sorted AS s
-  WHERE plain = 1 AND NOT EXISTS (SELECT 1 FROM rest AS r WHERE r.id_hash = s.id_hash)
+  FROM (SELECT s.*, r.id_hash AS also FROM sorted AS s LEFT JOIN rest AS r ON r.id_hash = s.id_hash) AS p
+  WHERE plain = 1 AND also IS NULL
   UNION ALL             -- however late, at the time of its first end
   SELECT s_part, s_off, x_part, x_off, {{ids ""}}, id_hash{{references ", $"}}, x_kind, account, sku, x_t, x_status, 0{{all ", q#"}}{{attributes ", a#"}}
   FROM fates

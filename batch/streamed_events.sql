@@ -14,7 +14,7 @@ ran AS (
   SELECT l.*, max({{windowEnd "t"}} + {{L}}) OVER (PARTITION BY part, {{ids ""}} ORDER BY log_offset
                                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS remembered
   FROM ({{log}}) AS l
-  WHERE EXISTS (SELECT 1 FROM rest AS r WHERE r.id_hash = l.id_hash)
+  WHERE id_hash IN (SELECT id_hash FROM rest)
 ),
 lived AS (
   SELECT r.*, sum(CASE WHEN w < remembered THEN 0 ELSE 1 END) OVER (PARTITION BY part, {{ids ""}} ORDER BY log_offset
@@ -27,8 +27,8 @@ ranked AS (             -- R3: the first of a life counts (nth = 1), the others 
 ),
 billable AS (
   SELECT part, log_offset AS off, {{ids ""}}, id_hash{{references ", $"}}, account, sku, t, status, w AS judged{{all ", q#"}}{{attributes ", a#"}}
-  FROM ({{log}}) AS l
-  WHERE NOT EXISTS (SELECT 1 FROM rest AS r WHERE r.id_hash = l.id_hash)
+  FROM (SELECT l.*, r.id_hash AS also FROM ({{log}}) AS l LEFT JOIN rest AS r ON r.id_hash = l.id_hash) AS p
+  WHERE also IS NULL
   UNION ALL
   SELECT part, log_offset, {{ids ""}}, id_hash{{references ", $"}}, account, sku, t, status, w{{all ", q#"}}{{attributes ", a#"}}
   FROM ranked

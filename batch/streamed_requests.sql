@@ -27,7 +27,7 @@ near AS (
   SELECT l.*, CASE WHEN kind = 'start' THEN 'start' WHEN kind = 'progress' THEN 'progress' ELSE 'end' END AS side,
          CASE WHEN kind = 'start' THEN {{windowEnd (printf "(t + %s)" A)}} + {{L}} WHEN kind <> 'progress' THEN t + {{A}} END AS horizon
   FROM ({{log}}) AS l
-  WHERE EXISTS (SELECT 1 FROM rest AS r WHERE r.id_hash = l.id_hash)
+  WHERE id_hash IN (SELECT id_hash FROM rest)
 ),
 
 -- R8: a life is a run of an id's records in which each comes while W is below the greatest horizon before it. R7, the door: only
@@ -94,8 +94,8 @@ fates AS (
 -- it (R4): for a sum it is enough that it was lower; items.sql looks it up.
 billable AS (
   SELECT part, s_off AS off, part AS x_part, x_off, {{ids ""}}, id_hash{{references ", $"}}, x_kind AS kind, account, sku, x_t AS t, status, x_w AS judged, CAST(NULL AS BIGINT) AS timer, 0 AS abandoned, 0 AS superseded{{all ", q#"}}{{attributes ", a#"}}
-  FROM sorted AS s
-  WHERE plain = 1 AND NOT EXISTS (SELECT 1 FROM rest AS r WHERE r.id_hash = s.id_hash)
+  FROM (SELECT s.*, r.id_hash AS also FROM sorted AS s LEFT JOIN rest AS r ON r.id_hash = s.id_hash) AS p
+  WHERE plain = 1 AND also IS NULL
   UNION ALL
   SELECT part, s_off, part, x_off, {{ids ""}}, id_hash{{references ", $"}}, x_kind, account, sku, x_t, x_status, CASE WHEN fate = 'held' THEN s_w ELSE x_w END, NULL, 0, CASE WHEN fate = 'superseded' THEN 1 ELSE 0 END{{all ", q#"}}{{attributes ", a#"}}
   FROM fates

@@ -129,7 +129,7 @@ func (c *comparison) tell(s *story) {
 		if s.usedOurs[i] {
 			continue
 		}
-		p := part{cause: DuplicateCounted, value: c.cols.usage(0, &it.Usage), ref: it.Reference, log: positionsOf(it)}
+		p := part{cause: DuplicateCounted, value: c.cols.usage(0, &it.Usage), ref: nameOf(it), log: positionsOf(it)}
 		if len(s.events) == 0 {
 			p.cause, p.why = Unexplained, c.sides[1].Name+" does not have it"
 		}
@@ -157,7 +157,7 @@ func (c *comparison) tellBilled(e *Event, it *meter.Item) {
 	theirs.account, theirs.windowEnd = c.eventRow(e).Account, c.eventRow(e).WindowEnd
 	value := c.eventValue(e, &it.Usage, theirs)
 	ours := c.cols.usage(0, &it.Usage)
-	p := part{cause: Unexplained, ref: it.Reference, log: positionsOf(it)}
+	p := part{cause: Unexplained, ref: nameOf(it), log: positionsOf(it)}
 	switch {
 	case at != theirs:
 		p.why = fmt.Sprintf("%s bills it to %s %s, %s has it at %s %s", c.sides[0].Name, printable(at.account), timeText(at.windowEnd),
@@ -192,7 +192,7 @@ func (c *comparison) matchLost(s *story, sameRow bool) {
 
 // tellLost is for one event that we have and do not bill. The halves of a request are taken together.
 func (c *comparison) tellLost(s *story, e *Event, it *meter.Item) {
-	p := part{cause: lostCause(it), ref: it.Reference, log: positionsOf(it)}
+	p := part{cause: lostCause(it), ref: nameOf(it), log: positionsOf(it)}
 	usage, sku, tier := it.Usage.Clone(), it.SKU, it.Tier
 	if usage.Requests == 0 {
 		for j, o := range s.others {

@@ -185,7 +185,7 @@ func (c *comparison) explainGroup(g *group) error {
 			}
 			sign := int64(1 - 2*side)
 			c.add(placeOf(it), part{cause: why.cause, value: c.cols.usage(side, &it.Usage).times(sign),
-				ref: it.Reference, log: why.log, why: why.text})
+				ref: nameOf(it), log: why.log, why: why.text})
 		}
 	}
 	return nil
@@ -201,15 +201,7 @@ type reason struct {
 // whyBilled says why a record is billed so on its side and not on the other. It is symmetric in the sides.
 func (c *comparison) whyBilled(g *group, side int, it *meter.Item) (reason, error) {
 	other := 1 - side
-	log := positionsOf(it)
-	near := overlapping(g.items[other], log)
-	// The whole request as either side sees it: an end that this side knows only as a lone record, say.
-	for _, o := range near {
-		log = append(log, positionsOf(o)...)
-	}
-	slices.SortFunc(log, position.compare)
-	log = slices.Compact(log)
-
+	near, log := g.around(side, it)
 	best := reason{log: log}
 	for _, s := range []int{side, other} {
 		for _, o := range overlapping(g.items[s], log) {
@@ -217,6 +209,9 @@ func (c *comparison) whyBilled(g *group, side int, it *meter.Item) (reason, erro
 				continue
 			}
 			cause := verdictCause(o)
+			if o.Verdict == meter.VerdictDuplicate {
+				cause = 0
+			}
 			if cause == Orphan && o.Partition != it.Partition {
 				cause = SplitAcrossPartitions // its start is in the other partition
 			}
@@ -232,6 +227,32 @@ func (c *comparison) whyBilled(g *group, side int, it *meter.Item) (reason, erro
 		return best, nil
 	}
 	return c.whyWithoutVerdict(g, side, it, near, log)
+}
+
+// around is the whole request as either side sees it: the other side's items that share a record with it, and the log
+// positions of all of them. Where a side took an equal record in place of one of these, that one belongs to it too.
+func (g *group) around(side int, it *meter.Item) (near []*meter.Item, log []position) {
+	near = overlapping(g.items[1-side], positionsOf(it))
+	log = positionsOf(it)
+	for _, o := range near {
+		log = append(log, positionsOf(o)...)
+	}
+	seen := slices.Clone(log)
+	for s := range g.items {
+		for _, o := range overlapping(g.items[s], seen) {
+			if o.Verdict != meter.VerdictDuplicate || g.copyBilled(s, o) != 0 {
+				continue
+			}
+			if first := originalOf(g.items[s], o); first != nil && first != it {
+				log = append(log, positionsOf(first)...)
+				if s != side && !slices.Contains(near, first) {
+					near = append(near, first)
+				}
+			}
+		}
+	}
+	slices.SortFunc(log, position.compare)
+	return near, slices.Compact(log)
 }
 
 // whyWithoutVerdict is for records that no verdict of the other side speaks of.
@@ -263,6 +284,9 @@ func (c *comparison) whyWithoutVerdict(g *group, side int, it *meter.Item, near 
 	if within(c.sides[other].Lost, log) {
 		return reason{cause: LostRange, log: log}, nil
 	}
+	if slices.ContainsFunc(near, func(o *meter.Item) bool { return o.Verdict == meter.VerdictDuplicate }) {
+		return reason{cause: DuplicateCounted, log: log}, nil
+	}
 	l, r := c.sides[0], c.sides[1]
 	sameMeter := l.Fingerprint == r.Fingerprint || l.Fingerprint == "" || r.Fingerprint == ""
 	moved := ""
@@ -281,11 +305,21 @@ func (c *comparison) whyWithoutVerdict(g *group, side int, it *meter.Item, near 
 	return reason{Unexplained, log, fmt.Sprintf("%s bills it, %s has no verdict on it", c.sides[side].Name, c.sides[other].Name)}, nil
 }
 
-// sameAbandoned reports whether both sides bill the same abandoned request, each with what progress it took in. It
-// may have another tier for it.
+// sameAbandoned reports whether both sides bill an abandoned request alike but for what progress they took in: even
+// its tier may differ by that.
 func sameAbandoned(a, b *meter.Item) bool {
 	return b.Verdict == meter.VerdictCounted && a.Abandoned && b.Abandoned && a.Account == b.Account && a.SKU == b.SKU &&
-		a.WindowEnd == b.WindowEnd && a.Partition == b.Partition && slices.Equal(a.Offsets, b.Offsets)
+		a.WindowEnd == b.WindowEnd
+}
+
+// nameOf is what a report calls a record: its reference, or its id where the reference says nothing.
+func nameOf(it *meter.Item) meter.ID {
+	for _, p := range it.Reference.Parts() {
+		if p != "" {
+			return it.Reference
+		}
+	}
+	return it.ID
 }
 
 func (g *group) counted(side int) []*meter.Item {
@@ -354,6 +388,20 @@ func billedAgain(items []*meter.Item, it *meter.Item) Cause {
 		}
 		if found == 0 || cause < found {
 			found = cause
+		}
+	}
+	return found
+}
+
+// originalOf is the record of which o is a copy: the last one before it that is none itself, or the first anywhere.
+func originalOf(items []*meter.Item, o *meter.Item) *meter.Item {
+	var found *meter.Item
+	for _, it := range items { // in log order
+		if it.Verdict == meter.VerdictDuplicate || it.Verdict == meter.VerdictConflict {
+			continue
+		}
+		if found == nil || it.Partition == o.Partition && compareItems(it, o) < 0 {
+			found = it
 		}
 	}
 	return found

@@ -76,6 +76,9 @@ func (t *table) difference(d *Difference) {
 	if d.State == Incomplete {
 		t.line("    incomplete: it may miss log positions that were lost")
 	}
+	if d.Delta.isZero() && d.State == Mismatched {
+		t.line("    the sums agree, what they are made of does not")
+	}
 	t.quantities("    ", &d.Delta)
 	for i := range d.Shares {
 		t.share(&d.Shares[i])

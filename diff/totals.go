@@ -101,13 +101,13 @@ func (c *comparison) itemBundle(it *meter.Item, bundles map[meter.RowKey][]bundl
 		return
 	}
 	at := placeOf(it)
-	if it.Account == "" || seen[told{it.Reference, at.row(), lostCause(it)}] {
+	if it.Account == "" || seen[told{nameOf(it), at.row(), lostCause(it)}] {
 		return
 	}
 	v := c.cols.usage(0, &it.Usage)
 	v.SetHash, v.Pico = 0, c.worth(at, v.Quantities)
 	bundles[at.row()] = addToBundle(bundles[at.row()], c.cols.zero(),
-		part{cause: lostCause(it), value: v.neg(), ref: it.Reference, log: positionsOf(it)})
+		part{cause: lostCause(it), value: v.neg(), ref: nameOf(it), log: positionsOf(it)})
 }
 
 // deadBundle is for a dead letter whose row could be read.

@@ -29,7 +29,7 @@ type Position struct {
 	TopicID        string `json:"topic_id,omitempty"`
 	Partition      int32  `json:"partition"`
 	PartitionCount int    `json:"partition_count"`
-	PrefixHash     string `json:"prefix_hash,omitempty"` // sha256 over the file's bytes before NextByte
+	PrefixHash     string `json:"prefix_hash,omitempty"` // over the file's bytes before NextByte, as trace.Chunk.PrefixHash makes it
 	NextByte       int64  `json:"next_byte"`             // of the file: where the next line begins
 	Committed      int64  `json:"committed"`             // next offset
 	Checkpoint

@@ -48,10 +48,11 @@ func readTime(unit meter.TimeUnit, v any) moment {
 	return moment{ms: n.Int64(), ok: true, huge: !n.IsInt64()}
 }
 
-// readLogTime reads the received field of plain event lines; one that is no time, or beyond int64 ms, is none.
+// readLogTime reads the received field of plain event lines; one that is no time, or outside the years 0000 to 9999, is none.
 func readLogTime(unit meter.TimeUnit, v any) (ms int64, ok bool) {
 	t := readTime(unit, v)
-	if !t.ok || t.huge {
+	first, last := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
+	if !t.ok || t.huge || t.ms < first.UnixMilli() || t.ms >= last.UnixMilli() {
 		return 0, false
 	}
 	return t.ms, true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/gatewaymeter/gatewaymeter/archive"
 	"github.com/gatewaymeter/gatewaymeter/meter"
@@ -21,8 +22,14 @@ func (d *driver) full() bool {
 	return len(d.pending.Items) >= maxPendingItems || d.letters >= maxPendingLetters
 }
 
-// replaying reports whether the file is not yet back at the ledger's place: nothing may be committed there.
-func (d *driver) replaying() bool { return d.end < d.resume.NextByte }
+// replaying reports whether the file is not yet back at the ledger's place: nothing may be committed there. In a file
+// that was replaced (--accept-loss) that place is another in every partition, and known once each has been met.
+func (d *driver) replaying() bool {
+	if d.end < d.resume.NextByte {
+		return true
+	}
+	return d.replaced && slices.ContainsFunc(d.partitions.list, func(p *partition) bool { return p.unsure || p.next < p.committed })
+}
 
 // publish takes the changes of all partitions and writes the journal (R11).
 func (d *driver) publish(ctx context.Context) error {
@@ -36,12 +43,12 @@ func (d *driver) publish(ctx context.Context) error {
 
 // absorb takes the changes of all partitions into the rows.
 func (d *driver) absorb(ctx context.Context) error {
+	if d.merger == nil {
+		return nil
+	}
 	for _, p := range d.partitions.list {
 		number, changes := p.counter.TakeChanges()
 		p.commitNo = number
-		if d.merger == nil {
-			continue
-		}
 		if err := d.bringBack(ctx, d.merger.Missing(changes)); err != nil {
 			return err
 		}
@@ -72,7 +79,8 @@ func (d *driver) bringBack(ctx context.Context, keys []meter.RowKey) error {
 func (d *driver) takeItems() error {
 	for _, p := range d.partitions.list {
 		items := p.counter.TakeItems()
-		if d.merger == nil {
+		if d.merger == nil { // nobody wants to know
+			p.counter.TakeChanges()
 			continue
 		}
 		for i := range items {
@@ -142,7 +150,6 @@ func (d *driver) commitHere(ctx context.Context) error {
 		return err
 	}
 	if err := d.checkSums(); err != nil || d.ledger == nil {
-		d.changed = false
 		return err
 	}
 	if err := d.waitCommit(); err != nil {
@@ -281,31 +288,50 @@ func (d *driver) summary() meter.Summary {
 
 // finish ends a file that was read to its end: it is drained (R13), or waits as it is for more.
 func (d *driver) finish(ctx context.Context) error {
-	if d.replaying() {
-		return fmt.Errorf("run: %s ended at byte %d, before the ledger's place at byte %d", d.sourceName(), d.end, d.resume.NextByte)
-	}
 	if err := d.settleAll(); err != nil {
 		return err
+	}
+	if err := d.proveAll(); err != nil {
+		return err
+	}
+	if d.replaying() {
+		return fmt.Errorf("run: %s ended at byte %d, before the ledger's place at byte %d", d.sourceName(), d.end, d.resume.NextByte)
 	}
 	if err := d.closeFiles(); err != nil {
 		return err
 	}
 	d.drain = d.wasDrained
-	if d.config.Drain && !d.drain && !d.archiveEnded() {
+	finished := !d.changed && (d.wasDrained || d.archiveEnded())
+	if !d.drain && (d.config.Drain || finished) {
 		if err := d.drainAll(ctx); err != nil {
 			return err
 		}
 	}
-	d.outcome.Finished = !d.changed && (d.wasDrained || d.ledger == nil && d.archiveEnded())
+	if d.outcome.Finished = finished; finished {
+		d.changed = false
+	}
 	if err := d.commitHere(ctx); err != nil {
 		return err
 	}
 	if err := d.waitCommit(); err != nil {
 		return err
 	}
-	d.outcome.Drained = d.drain || d.outcome.Finished
+	d.outcome.Drained = d.drain
 	d.outcome.Summary = d.summary()
 	return d.markDrained()
+}
+
+// proveAll checks what prove does of partitions that had no new record.
+func (d *driver) proveAll() error {
+	if d.ledger != nil {
+		return nil
+	}
+	for _, p := range d.partitions.list {
+		if err := p.prove(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stop ends a run whose context has ended: everything that was applied is archived and committed.
@@ -375,7 +401,7 @@ func (d *driver) drainAll(ctx context.Context) error {
 // markDrained writes the archive's mark; the ledger has it already, so that a process that dies between the two
 // writes it at its next start.
 func (d *driver) markDrained() error {
-	if d.archiver == nil || !d.drain {
+	if d.archiver == nil || !d.drain || d.ledger == nil && d.outcome.Finished {
 		return nil
 	}
 	if err := d.keepMeta(); err != nil {

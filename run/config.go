@@ -90,7 +90,7 @@ type Progress struct {
 // Outcome is what a run did.
 type Outcome struct {
 	Topic string
-	// Summary is of the whole log so far (R14). Without a ledger it is of the records that this process counted.
+	// Summary is of the whole log so far (R14). Without a ledger a run that was stopped says what it had read by then.
 	Summary meter.Summary
 	// Finished says that the log had been drained before: nothing was changed.
 	Finished bool

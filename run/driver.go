@@ -40,6 +40,7 @@ type driver struct {
 	ledger     Ledger // nil: only archive
 	resume     State  // as it was loaded
 	wasDrained bool
+	replaced   bool  // the file is not the one that was read, and --accept-loss goes on with it
 	end        int64 // of the file: behind the last line that was applied
 	changed    bool  // there is something to commit
 

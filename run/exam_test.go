@@ -2,7 +2,9 @@ package run
 
 import (
 	"context"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -39,6 +41,40 @@ func TestOracle(t *testing.T) {
 			r.Fatal(err)
 		}
 		s.checkOracle(r)
+		if err := s.checkArchive(); err != nil {
+			r.Fatal(err)
+		}
+	})
+}
+
+// TestOnlyArchiveOracle: without a ledger, however the file grew, the summary is the oracle's and the archive whole.
+func TestOnlyArchiveOracle(t *testing.T) {
+	gen.Check(t, gen.Options{}, func(r *rapid.T, c *tracetest.Case) {
+		if beyondHeader(c) {
+			r.Skip("a trace states its partitions")
+		}
+		s := newSite(t, c)
+		lines := strings.SplitAfter(s.LogText(), "\n")
+		cut := rapid.IntRange(0, len(lines)).Draw(r, "lines at first")
+		var out Outcome
+		for _, part := range [][]string{lines[:cut], lines} {
+			if err := os.WriteFile(s.log, []byte(strings.Join(part, "")), 0o600); err != nil {
+				r.Fatal(err)
+			}
+			config := s.config(nil)
+			config.Ledger, config.Drain = nil, s.Drain && len(part) == len(lines)
+			var err error
+			if out, err = run(context.Background(), config, chance(1, 9)); err != nil {
+				r.Fatal(err)
+			}
+		}
+		want, err := tracetest.OracleAnswer(c)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if out.Summary != want.Summary {
+			r.Fatalf("summary %+v, the oracle's %+v", out.Summary, want.Summary)
+		}
 		if err := s.checkArchive(); err != nil {
 			r.Fatal(err)
 		}

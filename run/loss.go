@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 
 	"github.com/gatewaymeter/gatewaymeter/meter"
 )
@@ -20,6 +19,7 @@ func (d *driver) acceptLoss(ctx context.Context) error {
 		return refuse(ErrDrained, drainedHint, "%s is another file than the one that was drained", d.sourceName())
 	}
 	d.resume.NextByte, d.resume.PrefixHash, d.end = 0, "", 0
+	d.replaced = true
 	for _, p := range d.partitions.list {
 		p.unsure = p.next > 0
 	}
@@ -43,6 +43,7 @@ func (d *driver) settle(p *partition, rec *meter.Record, e *meter.Event) error {
 // settleAll decides at the end of the file about the partitions that have no record in it.
 func (d *driver) settleAll() error {
 	for _, p := range d.partitions.list {
+		p.next = max(p.next, p.committed) // the file may end before the ledger's place: a position never goes back
 		if !p.unsure {
 			continue
 		}
@@ -61,9 +62,6 @@ func (d *driver) settleAll() error {
 // the watermark that it had. The rows that may miss them are those of the windows that were not final then, up to
 // the last one that a lost record could bill: latest is a time of the log when they must have been written.
 func (d *driver) lose(p *partition, to, atByte, latest int64) error {
-	if d.ledger == nil {
-		return errors.New("run: the file does not hold what the archive needs to go on: begin an archive of its own")
-	}
 	m := d.config.Meter
 	lost := meter.LostRange{Partition: p.number, From: p.restart, To: to, WindowFrom: meter.MinusInfinity, WindowTo: meter.PlusInfinity}
 	reach := meter.MinusInfinity

@@ -15,8 +15,8 @@ type pacer struct {
 }
 
 // keepPace waits until a record is due (Config.Pace); commits go on meanwhile.
-func (d *driver) keepPace(ctx context.Context, rec *meter.Record, e *meter.Event) error {
-	if d.config.Pace == 0 {
+func (d *driver) keepPace(ctx context.Context, p *partition, rec *meter.Record, e *meter.Event) error {
+	if d.config.Pace == 0 || d.ledger == nil && rec.Offset < p.archived {
 		return nil
 	}
 	at, ok := timeInLog(rec, e)

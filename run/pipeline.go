@@ -100,15 +100,13 @@ func (p *pipeline) decode(ctx context.Context) {
 }
 
 func (b *block) decode(d *schemas.Decoder) {
-	b.lines, b.err = b.chunk.Parse(b.lines[:0])
-	if n := len(b.lines) - len(b.events); n > 0 {
-		b.events = append(b.events, make([]meter.Event, n)...)
-	}
-	for i := range b.lines {
-		if b.lines[i].Idle == nil {
-			d.Decode(&b.lines[i].Record, &b.events[i])
+	b.lines, b.err = b.chunk.Decode(b.lines[:0], func(i int, r *meter.Record) bool {
+		if n := i + 1 - len(b.events); n > 0 {
+			b.events = append(b.events, make([]meter.Event, n)...)
 		}
-	}
+		d.Decode(r, &b.events[i])
+		return b.events[i].Bucket != meter.BucketDeadLetter
+	})
 	close(b.decoded)
 }
 

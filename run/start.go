@@ -18,10 +18,11 @@ func (d *driver) begin(ctx context.Context) error {
 	}
 	standing := &meter.Standing{}
 	if d.config.Ledger != nil {
-		var err error
-		if d.ledger, err = d.config.Ledger(ctx); err != nil {
+		ledger, err := d.config.Ledger(ctx)
+		if err != nil {
 			return err
 		}
+		d.ledger = ledger
 		if standing, err = d.ledger.Load(ctx); err != nil {
 			return err
 		}
@@ -171,7 +172,7 @@ func (d *driver) addPartition(n int32, position *meter.Position, atByte int64) (
 			p.head = noFile(p.head.Byte)
 		}
 	} else if head, ok := d.heads[n]; ok && d.ledger == nil {
-		p.head, p.committed = head, head.Next
+		p.head = head
 	}
 	if d.archiver != nil {
 		if err := d.resumeArchive(p); err != nil {
@@ -180,12 +181,9 @@ func (d *driver) addPartition(n int32, position *meter.Position, atByte int64) (
 		// The archive's files carry the checkpoint at their first offset: the counter has to be in the state that
 		// belongs there, not only in that of its own mark.
 		complete := d.wasDrained && p.archived >= p.committed
-		if !complete && p.head.Restart <= from.Restart {
+		if d.ledger != nil && !complete && p.head.Restart <= from.Restart {
 			from = p.head.Checkpoint
 		}
-	}
-	if d.ledger == nil {
-		p.committed = p.archived
 	}
 	return p, d.place(p, from)
 }

@@ -251,9 +251,11 @@ func TestCompressed(t *testing.T) {
 func TestOnlyArchive(t *testing.T) {
 	s := newSite(t, small(t))
 	onlyArchive := func(c *Config) { c.Ledger, c.Drain = nil, false }
-	for _, n := range []int{10, 11, 60, 120} {
-		s.write(t, smallLog(0, n))
-		s.run(t, onlyArchive)
+	for _, n := range []int64{10, 11, 60, 120} {
+		s.write(t, smallLog(0, int(n)))
+		if out := s.run(t, onlyArchive); out.Summary.Read != n || out.Summary.Check() != nil {
+			t.Errorf("%d records: %+v", n, out)
+		}
 	}
 	if err := s.checkArchive(); err != nil {
 		t.Fatal(err)
@@ -446,7 +448,7 @@ func TestZombie(t *testing.T) {
 	lines := 0
 	_, err := run(context.Background(), s.config(nil), func() bool {
 		switch lines++; lines {
-		case 20:
+		case 20, 25: // the second one waits for the first
 			return true
 		case 30: // as on a disk that loses locks: another run comes, and finishes the log
 			_ = os.Remove(s.db() + ".lock")

@@ -129,7 +129,7 @@ func TestScanMutants(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	records, _ := benchRecords()
 	var seen [3]int
-	for range 20_000 {
+	for range 10_000 {
 		b := bytes.Clone(records[rng.IntN(len(records))].Value)
 		if rng.IntN(3) == 0 {
 			b = []byte(sentences[rng.IntN(len(sentences))])
@@ -140,7 +140,7 @@ func TestScanMutants(t *testing.T) {
 		checkScan(t, d, b)
 		seen[secondOpinion(b)]++
 	}
-	if seen[sound] < 1000 || seen[broken] < 1000 || seen[duplicated] < 50 {
+	if seen[sound] < 1000 || seen[broken] < 1000 || seen[duplicated] < 25 {
 		t.Errorf("the mutants were %v: too one-sided", seen)
 	}
 }

@@ -110,52 +110,50 @@ func (f *feed) fill(out []meter.Event) int {
 // assembly too in a requests meter. The making is not in the time.
 func BenchmarkCount(b *testing.B) {
 	for _, kind := range []meter.MeterKind{meter.Events, meter.Requests} {
-		for _, warm := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%s/warm=%v", kind, warm), func(b *testing.B) {
-				rate := int64(3_000)
-				if kind == meter.Events {
-					rate = 6_000 // an event's id is remembered for a shorter time
-				}
-				f := newFeed(kind, rate)
-				c, err := NewCounter(benchMeter(kind), 0, meter.Checkpoint{MaxReach: meter.MinusInfinity}, meter.Summary{})
-				if err != nil {
-					b.Fatal(err)
-				}
-				events := make([]meter.Event, 1024)
-				var spent time.Duration
-				var taken int64
-				count := func() (n int) {
-					n = f.fill(events)
-					began := cpu()
-					for i := range events[:n] {
-						if i%32 == 0 && warm {
-							c.Warm(events[i:min(i+32, n)])
-						}
-						if err := c.Apply(&events[i]); err != nil {
-							b.Fatal(err)
-						}
+		b.Run(string(kind), func(b *testing.B) {
+			rate := int64(3_000)
+			if kind == meter.Events {
+				rate = 6_000 // an event's id is remembered for a shorter time
+			}
+			if testing.Short() {
+				rate /= 30
+			}
+			f := newFeed(kind, rate)
+			c, err := NewCounter(benchMeter(kind), 0, meter.Checkpoint{MaxReach: meter.MinusInfinity}, meter.Summary{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			events := make([]meter.Event, 1024)
+			var spent time.Duration
+			var taken int64
+			count := func() (n int) {
+				n = f.fill(events)
+				began := cpu()
+				for i := range events[:n] {
+					if err := c.Apply(&events[i]); err != nil {
+						b.Fatal(err)
 					}
-					if minute := c.Watermark() / 60_000; minute != taken { // R11: a window's end was crossed
-						taken = minute
-						c.TakeChanges()
-					}
-					spent += cpu() - began
-					return n
 				}
-				for f.n < 400*rate { // until as many are forgotten as come
-					count()
+				if minute := c.Watermark() / 60_000; minute != taken { // R11: a window's end was crossed
+					taken = minute
+					c.TakeChanges()
 				}
-				spent = 0
-				n := 0
-				for b.Loop() {
-					n += count()
-				}
-				b.ReportMetric(float64(spent.Nanoseconds())/float64(n), "cpu-ns/event")
-				b.ReportMetric(float64(n)/spent.Seconds(), "events/cpu-s")
-				b.ReportMetric(float64(c.lives.n), "lives")
-				checkCount(b, f, c)
-			})
-		}
+				spent += cpu() - began
+				return n
+			}
+			for f.n < 400*rate { // until as many are forgotten as come
+				count()
+			}
+			spent = 0
+			n := 0
+			for b.Loop() {
+				n += count()
+			}
+			b.ReportMetric(float64(spent.Nanoseconds())/float64(n), "cpu-ns/event")
+			b.ReportMetric(float64(n)/spent.Seconds(), "events/cpu-s")
+			b.ReportMetric(float64(c.lives.n), "lives")
+			checkCount(b, f, c)
+		})
 	}
 }
 
@@ -184,7 +182,7 @@ func BenchmarkMap(b *testing.B) {
 		spent += cpu() - began
 		return n
 	}
-	for f.n < 2_000_000 {
+	for f.n < shorter(2_000_000) {
 		count()
 	}
 	spent = 0
@@ -196,6 +194,14 @@ func BenchmarkMap(b *testing.B) {
 		b.Fatalf("%d copies, want %d", copies, want)
 	}
 	b.ReportMetric(float64(spent.Nanoseconds())/float64(n), "cpu-ns/event")
+}
+
+// shorter is less to do with -short, where benchmarks run only so that they do not rot.
+func shorter(n int64) int64 {
+	if testing.Short() {
+		return n / 30
+	}
+	return n
 }
 
 // cpu is the CPU time of this process: on a shared machine the clock says little.
@@ -229,7 +235,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 	f := newFeed(meter.Requests, 3_000)
 	c, _ := NewCounter(benchMeter(meter.Requests), 0, meter.Checkpoint{MaxReach: meter.MinusInfinity}, meter.Summary{})
 	events := make([]meter.Event, 8192)
-	for f.n < 1_000_000 {
+	for f.n < shorter(1_000_000) {
 		n := f.fill(events)
 		for i := range events[:n] {
 			if err := c.Apply(&events[i]); err != nil {
@@ -254,7 +260,7 @@ func BenchmarkLiveMemory(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		n := int64(*liveRequests)
+		n := shorter(int64(*liveRequests))
 		f := newFeed(meter.Requests, 1)
 		f.rate, f.noEnds = 10_000_000_000, true // no time passes
 		events := make([]meter.Event, 4096)
@@ -303,6 +309,7 @@ func BenchmarkMerge(b *testing.B) {
 				Value: meter.Usage{Requests: 7, Quantities: []int64{7000, 1400, 2100}, SetHash: 5}, Was: meter.Usage{Quantities: []int64{0, 0, 0}}})
 		}
 	}
+	began := cpu()
 	const cell = 5600*1000 + 1400*2000 + 2100*3000
 	sum, n, end := meter.Int128{}, 0, int64(benchStart)
 	for no := int64(1); b.Loop(); no++ {
@@ -331,6 +338,6 @@ func BenchmarkMerge(b *testing.B) {
 	if want := meter.Mul64(int64(n), cell); sum != want {
 		b.Fatalf("published %v, want %v", sum, want)
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/change")
+	b.ReportMetric(float64((cpu()-began).Nanoseconds())/float64(n), "cpu-ns/change")
 	b.ReportMetric(float64(len(merger.rows)), "rows")
 }

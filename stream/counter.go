@@ -51,7 +51,6 @@ type Counter struct {
 	commitNo int64
 	items    []meter.Item
 	scratch  billable
-	warmth   uint64 // means nothing: what Warm has read, so that it is read
 }
 
 // NewCounter is a counter of the partition as of a checkpoint: its replay follows. A partition that was never

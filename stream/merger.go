@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gatewaymeter/gatewaymeter/meter"
 )
@@ -50,7 +51,7 @@ type row struct {
 	meter.RowKey
 	state         meter.State
 	revision      int64
-	cells         []mergedCell // ordered by key; some may be back at zero requests
+	cells         []*mergedCell // ordered by sku and tier; some may be back at zero requests
 	published     meter.Usage
 	publishedPico meter.Int128
 	finalPico     meter.Int128 // the amount of a final row, which does not move
@@ -67,8 +68,8 @@ type mergedCell struct {
 	stale  bool // priced is not that of the cell's usage
 }
 
-// NewMerger goes on from a state; the zero state with G = meter.MinusInfinity, or [MergeState]{G: meter.MinusInfinity},
-// begins. The rows that the ledger has marked live have to be restored before anything else ([Merger.Restore]).
+// NewMerger goes on from a state; MergeState{G: meter.MinusInfinity} begins. The rows that the ledger has marked live
+// have to be restored before anything else ([Merger.Restore]).
 func NewMerger(m *meter.Meter, pricer *Pricer, state MergeState) *Merger {
 	return &Merger{
 		pricer: pricer, window: m.Window.Size, lateness: m.Window.AllowedLateness, quantities: len(m.Event.Quantities),
@@ -180,9 +181,10 @@ func (m *Merger) Restore(rows []meter.StoredRow) {
 			r.finalPico = s.Amount
 		}
 		for _, c := range s.Cells {
-			r.cells = append(r.cells, mergedCell{Cell: meter.Cell{CellKey: c.CellKey, Usage: c.Usage.Clone()}, stale: true})
+			cell := r.cell(c.CellKey, m.quantities)
+			cell.Requests, cell.SetHash, cell.stale = c.Requests, c.SetHash, true
+			copy(cell.Quantities, c.Quantities)
 		}
-		slices.SortFunc(r.cells, func(a, b mergedCell) int { return a.CellKey.Compare(b.CellKey) })
 		m.touch(r) // it may hold what was saved and not published
 	}
 }
@@ -240,39 +242,47 @@ func (m *Merger) add(partition int32, commitNo int64, changes []meter.CellChange
 		return fmt.Errorf("R11: commit %d has to follow", s.CommitNo+1)
 	}
 	s.CommitNo = commitNo
+	var r *row // of the change before: changes come by row
 	for i := range changes {
-		if err := m.addChange(&changes[i]); err != nil {
+		x := &changes[i]
+		if key := x.Row(); r == nil || r.RowKey != key {
+			if r = m.rows[key]; r == nil {
+				r = m.addRow(key)
+			}
+			m.touch(r)
+			m.unsave(r)
+		}
+		if err := r.cell(x.CellKey, m.quantities).add(x); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *Merger) addChange(x *meter.CellChange) error {
-	r := m.rows[x.Row()]
-	if r == nil {
-		r = m.addRow(x.Row())
-	}
-	c := r.cell(x.CellKey, m.quantities)
-	delta, err := x.Value.Minus(x.Was)
-	if err != nil {
-		return err
-	}
-	if c.Usage, err = c.Usage.Plus(delta); err != nil {
-		return err
-	}
-	c.stale = true
-	m.touch(r)
-	m.unsave(r)
-	return nil
-}
-
 // cell is the row's cell, made if there is none.
 func (r *row) cell(key meter.CellKey, quantities int) *mergedCell {
-	i, ok := slices.BinarySearchFunc(r.cells, key, func(c mergedCell, k meter.CellKey) int { return c.CellKey.Compare(k) })
+	i, ok := slices.BinarySearchFunc(r.cells, key, func(c *mergedCell, k meter.CellKey) int {
+		return cmp.Or(strings.Compare(c.SKU, k.SKU), cmp.Compare(c.Tier, k.Tier))
+	})
 	if !ok {
-		c := mergedCell{Cell: meter.Cell{CellKey: key, Usage: meter.Usage{Quantities: make([]int64, quantities)}}, stale: true}
+		c := &mergedCell{Cell: meter.Cell{CellKey: key, Usage: meter.Usage{Quantities: make([]int64, quantities)}}}
 		r.cells = slices.Insert(r.cells, i, c)
 	}
-	return &r.cells[i]
+	return r.cells[i]
+}
+
+// add adds value - was to the cell: replacement, so that order does not matter (R11). Quantities never are below zero.
+func (c *mergedCell) add(x *meter.CellChange) error {
+	c.stale = true
+	c.Requests += x.Value.Requests - x.Was.Requests
+	c.SetHash += x.Value.SetHash - x.Was.SetHash
+	for i := range c.Quantities {
+		delta := x.Value.Quantities[i] - x.Was.Quantities[i]
+		sum := c.Quantities[i] + delta
+		if delta > 0 && sum < c.Quantities[i] {
+			return errSum
+		}
+		c.Quantities[i] = sum
+	}
+	return nil
 }

@@ -24,8 +24,7 @@ func (m *Merger) total(r *row) (*total, error) {
 	}
 	t := total{usage: meter.Usage{Quantities: make([]int64, m.quantities)}}
 	var from sources
-	for i := range r.cells {
-		c := &r.cells[i]
+	for _, c := range r.cells {
 		if c.stale {
 			c.priced, c.stale = m.pricer.Price(&c.Cell), false
 		}
@@ -252,8 +251,8 @@ func (m *Merger) stored(r *row) (meter.StoredRow, error) {
 	if r.state == meter.Final {
 		s.Amount, s.Adjustment = r.finalPico, t.pico.Sub(r.finalPico)
 	}
-	for i := range r.cells {
-		if c := &r.cells[i]; c.Requests != 0 {
+	for _, c := range r.cells {
+		if c.Requests != 0 {
 			s.Cells = append(s.Cells, meter.PricedCell{Cell: meter.Cell{CellKey: c.CellKey, Usage: c.Usage.Clone()}, Priced: c.priced})
 		}
 	}

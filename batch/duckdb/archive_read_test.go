@@ -159,7 +159,7 @@ type plainRow struct {
 	bucket                                                             string
 	reason, kind, id, ref, account, sku, agent, status                 sql.NullString
 	raw                                                                []byte
-	topic, date, hour                                                  string
+	topic, hour                                                        string
 	part                                                               int
 }
 

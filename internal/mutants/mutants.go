@@ -108,7 +108,7 @@ func (s *Suite) test(ctx context.Context, m *Mutant, overlay string) (*Outcome, 
 	if timeout == 0 {
 		timeout = 2 * time.Minute
 	}
-	args := append([]string{"test", overlay, "-count=1", "-vet=off", "-failfast", "-timeout=" + timeout.String()}, s.Test...)
+	args := append([]string{"test", overlay, "-count=1", "-vet=off", "-ldflags=-s -w", "-failfast", "-timeout=" + timeout.String()}, s.Test...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = s.Root
 	began := time.Now()

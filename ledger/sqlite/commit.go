@@ -13,7 +13,7 @@ import (
 // [Open]. After any error the ledger holds what it held before, unless the error came from Fail after the commit.
 func (l *Ledger) Commit(ctx context.Context, c *meter.Commit) error {
 	if l.db == nil {
-		if err := l.openFile(ctx); err != nil {
+		if err := l.openFile(ctx, true); err != nil {
 			return fmt.Errorf("ledger: make %s: %w", l.path, err)
 		}
 	}

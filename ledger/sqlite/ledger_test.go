@@ -131,6 +131,18 @@ func TestOneWriter(t *testing.T) {
 	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
 		t.Fatalf("a second writer: %v", err)
 	}
+	unborn := newPath(t)
+	slow := openLedger(t, unborn)
+	if err := os.Remove(unborn + ".lock"); err != nil {
+		t.Fatal(err)
+	}
+	quick := openLedger(t, unborn)
+	if err := quick.Commit(ctx, &meter.Commit{Topic: "requests", Driver: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := slow.Commit(ctx, &meter.Commit{Topic: "requests", Driver: []byte("{}")}); !errors.Is(err, ErrFenced) {
+		t.Fatalf("the first commit of a zombie: %v", err)
+	}
 	first := &meter.Commit{Topic: "requests", Driver: []byte("{}"), Positions: []meter.Position{position(1, 10)}}
 	if err := zombie.Commit(ctx, first); err != nil {
 		t.Fatal(err)
@@ -352,6 +364,14 @@ func TestViews(t *testing.T) {
 		Lost:        []meter.LostRange{{Partition: 2, From: 5, To: 6, WindowFrom: -1, WindowTo: 1}},
 		Positions:   []meter.Position{position(1, 10)}, Driver: []byte("{}"),
 	}
+	priced := func(quantity, source, revision string, from, pico int64) {
+		c.Prices = append(c.Prices, meter.PriceUsed{Rate: meter.Rate{SKU: "gpt \"x\" <é>", Tier: 1, Quantity: quantity, Pico: pico, EffectiveFrom: from}, Source: source, Revision: revision})
+	}
+	priced("prompt_tokens", "table", "c1", 0, 1)
+	priced("prompt_tokens", "table", "c1", minute(0), 2) // the second window starts there
+	priced("prompt_tokens", "list", "l1", minute(0), 3)
+	priced("prompt_tokens", "table", "other", minute(0), 4)
+	priced("requests", "list", "l1", 0, 5)
 	if err := l.Commit(ctx, c); err != nil {
 		t.Fatal(err)
 	}
@@ -367,9 +387,9 @@ func TestViews(t *testing.T) {
 		`SELECT window_start, window_end, state, requests, prompt_tokens, requests_quantity, amount_usd, adjustment_usd, total_usd, total_pico, set_hash, overflow FROM bill`: `
 2026-01-01T00:00:00Z|2026-01-01T00:01:00Z|main|2|20|6|0.004310000000|-0.000000000001|0.004309999999|4309999999|8000000000000002|0
 2026-01-01T00:01:00Z|2026-01-01T00:02:00Z|final|3|30|9|4611686018.427387904000|-0.000000000007|4611686018.427387903993|4611686018427387903993|8000000000000003|1`,
-		`SELECT window_end, sku, tier, requests, prompt_tokens, total_usd, price_source, unpriced FROM bill_by_sku`: `
-2026-01-01T00:01:00Z|gpt "x" <é>|1|2|20|0.004310000000|mixed|["requests"]
-2026-01-01T00:02:00Z|gpt "x" <é>|1|3|30|4611686018.427387904000|mixed|["requests"]`,
+		`SELECT window_end, sku, tier, requests, prompt_tokens, total_usd, price_source, unpriced, prices_pico FROM bill_by_sku`: `
+2026-01-01T00:01:00Z|gpt "x" <é>|1|2|20|0.004310000000|mixed|["requests"]|{"prompt_tokens":1,"requests":5}
+2026-01-01T00:02:00Z|gpt "x" <é>|1|3|30|4611686018.427387904000|mixed|["requests"]|{"prompt_tokens":2,"requests":5}`,
 		`SELECT seq, kind, account, window_end, requests, delta_prompt_tokens, total_usd, delta_usd FROM journal`: `
 1|main|acme|2026-01-01T00:01:00Z|2|-1|0.000000000020|-0.000000000020`,
 		`SELECT offsets, id, account, filter, amount_usd, superseded, watermark FROM filtered`: `
@@ -379,7 +399,7 @@ func TestViews(t *testing.T) {
 		`SELECT count(*) FROM late UNION ALL SELECT count(*) FROM conflicts UNION ALL SELECT count(*) FROM late_completions`: "\n0\n0\n0",
 		`SELECT partition, "offset", log_time, reason, bytes, CAST(raw AS TEXT) FROM dead_letters`:                           "\n0|6|1970-01-01T00:00:00.001Z|bad_utf8|3|ab\n",
 		`SELECT partition, topic, committed, watermark, records, archive_file FROM positions_view`:                           "\n3|requests|10|2026-01-01T00:01:00Z|10|x.parquet",
-		`SELECT sku, usd_per_unit, effective_from, revision FROM prices`:                                                     "\ngpt|0.000000150000|2026-01-01T00:01:00Z|c1",
+		`SELECT sku, usd_per_unit, effective_from, revision FROM prices WHERE sku = 'gpt'`:                                   "\ngpt|0.000000150000|2026-01-01T00:01:00Z|c1",
 		`SELECT partition, window_from, window_to FROM lost_ranges`:                                                          "\n2|1969-12-31T23:59:59.999Z|1970-01-01T00:00:00.001Z",
 		`SELECT value FROM about WHERE key = 'meter'`:                                                                        "\ntenant-cost",
 		`SELECT (SELECT count(*) FROM bill), (SELECT sum(total_pico) > 9e18 FROM bill)`:                                      "\n2|1",

@@ -76,16 +76,17 @@ func Open(ctx context.Context, o Options) (l *Ledger, err error) {
 	if _, err := os.Stat(o.Path); errors.Is(err, fs.ErrNotExist) {
 		return l, nil
 	}
-	return l, l.openFile(ctx)
+	return l, l.openFile(ctx, false)
 }
 
-// openFile opens the file, or makes it.
-func (l *Ledger) openFile(ctx context.Context) (err error) {
+// openFile opens the file, or makes it. A file that is to be made must not be there by now: then another writer has
+// begun since Open found none.
+func (l *Ledger) openFile(ctx context.Context, fresh bool) (err error) {
 	if l.db, err = openDB(l.path, "_txlock=immediate", "_pragma=busy_timeout(10000)", "_pragma=journal_mode(WAL)",
 		"_pragma=synchronous(FULL)", "_pragma=wal_autocheckpoint(4000)", "_pragma=cache_size(-65536)"); err != nil {
 		return err
 	}
-	if err := l.begin(ctx); err != nil {
+	if err := l.begin(ctx, fresh); err != nil {
 		err = errors.Join(err, l.db.Close())
 		l.db = nil
 		return err
@@ -109,11 +110,14 @@ func openDB(path string, query ...string) (*sql.DB, error) {
 }
 
 // begin makes what is missing, checks what is there and takes a new epoch, in one transaction.
-func (l *Ledger) begin(ctx context.Context) error {
+func (l *Ledger) begin(ctx context.Context, fresh bool) error {
 	return l.within(ctx, func(tx *sql.Tx) error {
 		old, err := readMeta(ctx, tx)
 		if err != nil {
 			return err
+		}
+		if len(old) > 0 && fresh {
+			return ErrFenced
 		}
 		if len(old) > 0 {
 			if err := l.check(old); err != nil {

@@ -36,7 +36,7 @@ FROM gm_row AS r WHERE r.requests <> 0 ORDER BY r.account, r.window_end`
   c.value ->> 'sku' AS sku, c.value ->> 'tier' AS tier, c.value ->> 'requests' AS requests,
 ` + quantities("c.value -> 'quantities'", "") + `  ` + usd("c.value ->> 'amount'") + ` AS total_usd,
   c.value ->> 'amount' AS total_pico, c.value ->> 'source' AS price_source, c.value ->> 'unpriced' AS unpriced,
-  c.value ->> 'prices' AS prices_pico, printf('%016x', c.value ->> 'set_hash') AS set_hash,
+  ` + ratesOfCell(size) + ` AS prices_pico, printf('%016x', c.value ->> 'set_hash') AS set_hash,
   r.card AS rate_card, r.list AS list_card, r.version, r.window_end AS window_end_ms
 FROM gm_row AS r, json_each(r.cells) AS c WHERE c.value ->> 'requests' <> 0
 ORDER BY r.account, r.window_end, sku, tier`
@@ -79,6 +79,17 @@ FROM gm_position AS p ORDER BY p.partition`,
 		`CREATE VIEW lost_ranges AS SELECT partition, from_offset, to_offset, `+timeText("window_from")+` AS window_from, `+timeText("window_to")+` AS window_to
 FROM gm_lost ORDER BY partition, from_offset`,
 		`CREATE VIEW about AS SELECT key, value FROM gm_meta WHERE key <> 'driver' ORDER BY key`)
+}
+
+// ratesOfCell is SQL for the rates of a cell (R10) as a JSON object, pico-dollars a unit by quantity: of those that were
+// used, the latest one from the window's start or before it, the card's before the list's.
+func ratesOfCell(size string) string {
+	fits := func(p string) string {
+		return p + `.sku = c.value ->> 'sku' AND ` + p + `.tier = c.value ->> 'tier' AND ` + p + `.effective_from <= r.window_end - ` + size + ` AND ` +
+			p + `.revision = CASE ` + p + `.source WHEN 'list' THEN r.list ELSE r.card END`
+	}
+	return `(SELECT json_group_object(p.quantity, p.pico) FROM gm_price AS p WHERE ` + fits("p") + ` AND NOT EXISTS (SELECT 1 FROM gm_price AS b WHERE ` +
+		fits("b") + ` AND b.quantity = p.quantity AND (b.source <> 'list' AND p.source = 'list' OR b.source = p.source AND b.effective_from > p.effective_from)))`
 }
 
 // fixedColumns are names that a quantity cannot have in a view beside them.
