@@ -103,8 +103,11 @@ func TestPowerLossAtEveryStep(t *testing.T) {
 	if steps < 60 {
 		t.Fatalf("only %d steps", steps)
 	}
-	taken := 0
-	for stop := 1; stop <= steps; stop++ {
+	taken, stride := 0, 1
+	if testing.Short() {
+		stride = 3
+	}
+	for stop := 1; stop <= steps; stop += stride {
 		disk := newMemFS()
 		n := 0
 		var at archive.Op
@@ -169,7 +172,11 @@ func verifyAny(t *testing.T, fsys archive.FS, m *meter.Meter, head meter.Archive
 func TestAFullDisk(t *testing.T) {
 	m := parseMeter(t, requestsYAML)
 	log := gatewayLog(10, 0, 24)
-	for room := 0; ; room++ { // steps that still find space
+	stride := 1
+	if testing.Short() {
+		stride = 3
+	}
+	for room := 0; ; room += stride { // steps that still find space
 		disk := newMemFS()
 		n := 0
 		d := &driver{t: t, m: m, log: log, committed: fresh()}

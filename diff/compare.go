@@ -61,6 +61,7 @@ type comparison struct {
 	byKey map[meter.RowKey]*pair
 	dead  [2]deadLetters
 	shown map[[2]UsedRate]bool // rates that differ and that a row shows
+	found map[place]*[2][]sideRate
 }
 
 // A pair is a row of both sides with what explains its difference.
@@ -75,7 +76,7 @@ type pair struct {
 
 func newComparison(ctx context.Context, left, right *Side, opt Options) (*comparison, error) {
 	c := &comparison{ctx: ctx, sides: [2]*Side{left, right}, opt: opt, byKey: map[meter.RowKey]*pair{}, open: map[int64]bool{},
-		shown: map[[2]UsedRate]bool{}}
+		shown: map[[2]UsedRate]bool{}, found: map[place]*[2][]sideRate{}}
 	c.window = max(left.WindowSize, right.WindowSize)
 	for _, s := range c.sides {
 		if s.WindowSize != 0 && s.WindowSize != c.window {
@@ -211,7 +212,7 @@ func (c *comparison) find() {
 	for _, d := range c.disagreements() {
 		r.Findings = append(r.Findings, Finding{Cause: RateRevision, Text: fmt.Sprintf(
 			"%s of %s, tier %d, from %s: %s states %s a unit, %s %s", printable(d[0].Quantity), printable(d[0].SKU), d[0].Tier,
-			timeText(d[0].EffectiveFrom), c.sides[0].Name, meter.Pico(d[0].Pico).USD(), c.sides[1].Name, meter.Pico(d[1].Pico).USD())})
+			timeText(d[0].EffectiveFrom), c.sides[0].Name, meter.From64(d[0].Pico).Dollars(), c.sides[1].Name, meter.From64(d[1].Pico).Dollars())})
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return int(a.Cause) - int(b.Cause) })
 	r.Findings = slices.CompactFunc(r.Findings, func(a, b Finding) bool {

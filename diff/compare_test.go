@@ -2,6 +2,7 @@ package diff
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -471,4 +472,37 @@ func TestRefusals(t *testing.T) {
 	if _, err := Compare(context.Background(), l, r, Options{}); err == nil || !strings.Contains(err.Error(), "order") {
 		t.Error(err)
 	}
+}
+
+// The card was replaced while the log was counted: both revisions are in the books, and each cell tells which it used.
+func TestTwoRevisions(t *testing.T) {
+	old, now := labCard(), labCard()
+	now.Rates[0].Pico, now.Rates[2].Pico, now.Revision = 170, 610, "r2"
+	early, late := request("a", 0, []int64{0, 1}, "acme", 1, 100, 20, 10), as(meter.VerdictLate, request("b", 0, []int64{2, 3}, "acme", 1, 7, 0, 1))
+	fresh := request("c", 0, []int64{4, 5}, "acme", 2, 50, 0, 5)
+	names := []string{"prompt_tokens", "cached_tokens", "completion_tokens"}
+	rows := func(first, second *meter.RateCard, items ...meter.Item) RowReader {
+		return SliceRows(append(labRows(items[:len(items)-1], first, names), labRows(items[len(items)-1:], second, names)...))
+	}
+	var book []UsedRate
+	for _, card := range []*meter.RateCard{now, old} {
+		for _, r := range card.Rates {
+			book = append(book, UsedRate{r, meter.PriceTable})
+		}
+	}
+	reversed := slices.Clone(book)
+	slices.Reverse(reversed)
+	counted := late
+	counted.Verdict = meter.VerdictCounted
+	l, r := ownSide("ledger", []meter.Item{early, late, fresh}), ownSide("recompute complete", []meter.Item{early, counted, fresh})
+	l.Rows, r.Rows = rows(old, now, early, fresh), rows(old, now, early, counted, fresh)
+	l.Prices, r.Prices = NewUsedBook(book), NewUsedBook(reversed)
+	// By hand: 7 x 150 + 600, at the old prices, as the rest of that minute.
+	wantOutline(t, mustCompare(t, l, r, Options{}), "acme 1 mismatched late requests=-1 q=[-7 0 -1] usd=-0.000000001650 ids=[b] log=[requests/0@2 requests/0@3]")
+
+	// The recompute was asked for today's prices: the first minute differs by the revision, by 80 x 20 + 10 x 10.
+	l, r = ownSide("ledger", []meter.Item{early, fresh}), ownSide("recompute", []meter.Item{early, fresh})
+	l.Rows, r.Rows = rows(old, now, early, fresh), rows(now, now, early, fresh)
+	l.Prices, r.Prices = NewUsedBook(book), NewPriceBook(now, nil)
+	wantOutline(t, mustCompare(t, l, r, Options{}), "acme 1 mismatched rate_revision requests=+0 q=[0 0 0] usd=-0.000000001700 ids=[] log=[]")
 }

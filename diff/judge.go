@@ -163,8 +163,9 @@ func (c *comparison) rateShares(p *pair, shares *[]Share) meter.Int128 {
 	for i := range p.row[0].Cells {
 		cell := &p.row[0].Cells[i]
 		at := place{cell.Account, cell.WindowEnd, cell.SKU, cell.Tier}
+		rates := c.rates(at)
 		for q, billed := range c.cols.billed(c.cols.widen(0, cell.Quantities)) {
-			r := c.rates(at, q)
+			r := [2]sideRate{rates[0][q], rates[1][q]}
 			money := meter.Mul64(billed, r[0].Pico-r[1].Pico)
 			if billed == 0 || r[0].Pico == r[1].Pico && r[0].priced == r[1].priced {
 				continue

@@ -69,46 +69,10 @@ func (c *comparison) worth(at place, quantities []int64) meter.Int128 {
 	}
 	for i, q := range c.cols.billed(quantities) {
 		if q != 0 {
-			sum = sum.Add(meter.Mul64(q, c.rates(at, i)[1].Pico))
+			sum = sum.Add(meter.Mul64(q, c.rates(at)[1][i].Pico))
 		}
 	}
 	return sum
-}
-
-// rates are the rates of both sides for a cell and a report column (R10): zero pico-dollars where a side has the cell
-// and no price for it; the other side's where it does not have the cell.
-func (c *comparison) rates(at place, column int) [2]sideRate {
-	var got [2]sideRate
-	for i, s := range c.sides {
-		if s.Prices == nil {
-			continue
-		}
-		got[i].has = true
-		if r, ok := s.Prices.lookup(at.sku, at.tier, c.cols.names[column], at.windowEnd-c.window); ok {
-			got[i].UsedRate, got[i].priced = r, true
-		} else {
-			got[i].has = c.hasCell(i, at)
-		}
-	}
-	switch {
-	case !got[0].has:
-		got[0] = got[1]
-	case !got[1].has:
-		got[1] = got[0]
-	}
-	return got
-}
-
-type sideRate struct {
-	UsedRate
-	priced, has bool
-}
-
-func (c *comparison) hasCell(side int, at place) bool {
-	p := c.byKey[at.row()]
-	return p != nil && p.row[side] != nil && slices.ContainsFunc(p.row[side].Cells, func(cell meter.PricedCell) bool {
-		return cell.SKU == at.sku && cell.Tier == at.tier && cell.Requests != 0
-	})
 }
 
 // positionName is "topic/partition@offset".

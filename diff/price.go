@@ -88,6 +88,25 @@ func (b *PriceBook) lookup(sku string, tier int32, quantity string, start int64)
 	return found, ok
 }
 
+// candidates are the rates that a cell may have been priced with, the likeliest first: that of lookup, then others in
+// force at the window's start. There are several where a card was replaced while the log was counted: a book may hold
+// the rates of both revisions, and only what the cell cost can tell them apart.
+func (b *PriceBook) candidates(sku string, tier int32, quantity string, start int64) []UsedRate {
+	first, ok := b.lookup(sku, tier, quantity, start)
+	if !ok {
+		return nil
+	}
+	found := []UsedRate{first}
+	all := b.rates[rateKey{sku, tier, quantity}]
+	for i := len(all) - 1; i >= 0; i-- {
+		r := all[i]
+		if r.EffectiveFrom <= start && !slices.ContainsFunc(found, func(f UsedRate) bool { return f.Pico == r.Pico && f.Source == r.Source }) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
 // disagreements are the rates that two used books state differently, in order.
 func (b *PriceBook) disagreements(o *PriceBook) [][2]UsedRate {
 	if b == nil || o == nil || b.used == nil || o.used == nil {

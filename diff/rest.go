@@ -121,7 +121,7 @@ func (c *comparison) whyRest(p *pair, rest Value) string {
 	}
 	for i, row := range p.row {
 		if row != nil && !sound(row) {
-			return c.sides[i].Name + ": the row is not the sum of its cells"
+			return c.whyUnsound(i, row)
 		}
 	}
 	switch {
@@ -133,6 +133,19 @@ func (c *comparison) whyRest(p *pair, rest Value) string {
 		return c.whyMoney(p)
 	}
 	return fmt.Sprintf("%s and %s have different cells that sum to the same", l.Name, r.Name)
+}
+
+// whyUnsound says how a row is not the sum of its cells.
+func (c *comparison) whyUnsound(side int, row *meter.Row) string {
+	cells := c.cols.zero()
+	for i := range row.Cells {
+		cell := c.cols.usage(side, &row.Cells[i].Usage)
+		cell.Pico = row.Cells[i].Amount
+		cells = cells.plus(cell)
+	}
+	states := c.cols.rowValue(side, row)
+	return fmt.Sprintf("%s states %s, %s; its cells sum to %s, %s", c.sides[side].Name, c.usageText(true, states), states.Pico.Dollars(),
+		c.usageText(true, cells), cells.Pico.Dollars())
 }
 
 // whyMoney looks for the side whose amount is not what its cells cost.
@@ -155,7 +168,7 @@ func (c *comparison) cost(side int, row *meter.Row) meter.Int128 {
 		cell := &row.Cells[i]
 		at := place{cell.Account, cell.WindowEnd, cell.SKU, cell.Tier}
 		for q, billed := range c.cols.billed(c.cols.widen(side, cell.Quantities)) {
-			if rate := c.rates(at, q)[side]; rate.priced {
+			if rate := c.rates(at)[side][q]; rate.priced {
 				sum = sum.Add(meter.Mul64(billed, rate.Pico))
 			}
 		}

@@ -187,7 +187,7 @@ func (t *table) findings() {
 	}
 	t.line("")
 	for _, f := range t.r.Findings {
-		t.line("%s: %s", f.Cause, fit(printable(strings.Join(f.Log, " ")), tableWidth-2-len(f.Cause.String())))
+		t.line("%s", fit(strings.TrimSpace(f.Cause.String()+" "+printable(strings.Join(f.Log, " "))), tableWidth))
 		t.wrap("      ", printable(f.Text))
 	}
 }

@@ -78,7 +78,7 @@ func (c *comparison) completeBundles(q ItemQuery, bundles map[meter.RowKey][]bun
 		return err
 	}
 	for _, p := range c.rows {
-		sub.rows = append(sub.rows, &pair{key: p.key})
+		sub.rows = append(sub.rows, &pair{key: p.key, row: [2]*meter.Row{p.row[0], nil}})
 		sub.byKey[p.key] = sub.rows[len(sub.rows)-1]
 	}
 	if err := sub.explainItems(); err != nil {

@@ -3,14 +3,13 @@ package meter
 import "slices"
 
 // FoldAccounts folds the windows of each account into one row: sums of usage and money, the span of its
-// windows (start is the first row's, so WindowEnd is the last end), the least finished state.
-// Rows have to be ordered by account.
-func FoldAccounts(rows []Row) ([]Row, error) {
+// windows, the least finished state. Rows have to be ordered by account, then window.
+func FoldAccounts(m *Meter, rows []Row) ([]Row, error) {
 	var out []Row
 	for _, r := range rows {
 		last := len(out) - 1
 		if last < 0 || out[last].Account != r.Account {
-			r.Usage, r.Cells, r.Revision = r.Usage.Clone(), nil, 0
+			r.Usage, r.Cells, r.Revision, r.Span = r.Usage.Clone(), nil, 0, m.Window.Size
 			out = append(out, r)
 			continue
 		}
@@ -19,6 +18,7 @@ func FoldAccounts(rows []Row) ([]Row, error) {
 		if err != nil {
 			return nil, err
 		}
+		sum.Span = max(sum.WindowEnd, f.WindowEnd) - (sum.WindowEnd - sum.Span)
 		sum.Usage, sum.WindowEnd = usage, max(sum.WindowEnd, f.WindowEnd)
 		sum.Amount, sum.Adjustment = sum.Amount.Add(f.Amount), sum.Adjustment.Add(f.Adjustment)
 		sum.Unpriced += f.Unpriced

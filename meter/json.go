@@ -21,7 +21,7 @@ func AppendRow(buf []byte, m *Meter, r *Row, bySKU bool) []byte {
 		buf = strconv.AppendInt(buf, int64(r.Cells[0].Tier), 10)
 	}
 	buf = fmt.Appendf(buf, `,"window_start":"%s","window_end":"%s","state":"%s","revision":%d,"requests":%d,"quantities":`,
-		Time(r.WindowEnd-m.Window.Size), Time(r.WindowEnd), r.State, r.Revision, r.Usage.Requests)
+		Time(r.WindowStart(m)), Time(r.WindowEnd), r.State, r.Revision, r.Usage.Requests)
 	buf = AppendQuantities(buf, m, r.Usage.Quantities)
 	total := r.Total()
 	buf = fmt.Appendf(buf, `,"amount_usd":"%s","adjustment_usd":"%s","total_usd":"%s","price_source":"%s","unpriced_requests":%d,"set_hash":"%016x"`,

