@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Time is ms as RFC 3339 in UTC, with the milliseconds where they are not zero.
@@ -46,14 +48,27 @@ func AppendQuantities(buf []byte, m *Meter, quantities []int64) []byte {
 	return append(buf, '}')
 }
 
-// AppendText appends a JSON string.
+// AppendText appends a JSON string. What a terminal could take for a command (DEL and the C1 controls; JSON escapes the
+// others itself) is written as an escape.
 func AppendText(buf []byte, s string) []byte {
 	text, err := json.Marshal(s)
 	if err != nil {
 		panic(err) // cannot happen: any string has a JSON text
 	}
-	return append(buf, text...)
+	if !strings.ContainsFunc(s, isC1) {
+		return append(buf, text...)
+	}
+	for _, r := range string(text) {
+		if isC1(r) {
+			buf = fmt.Appendf(buf, `\u%04x`, r)
+		} else {
+			buf = utf8.AppendRune(buf, r)
+		}
+	}
+	return buf
 }
+
+func isC1(r rune) bool { return r >= 0x7f && r < 0xa0 }
 
 // AppendJSON appends the summary line of `--summary json`: every bucket, zeros included.
 func (s *Summary) AppendJSON(buf []byte) []byte {

@@ -90,3 +90,15 @@ func TestSummary(t *testing.T) {
 		t.Error("a record with two verdicts goes unnoticed")
 	}
 }
+
+func TestTextIsSafeOnATerminal(t *testing.T) {
+	const evil = "a\x1b[31m\u009b31m\x7f\"<é\u2028"
+	text := AppendText(nil, evil)
+	if bytes.ContainsAny(text, "\x1b\x7f\u009b") {
+		t.Errorf("controls stand in %q", text)
+	}
+	var back string
+	if err := json.Unmarshal(text, &back); err != nil || back != evil {
+		t.Errorf("%s comes back as %q, %v", text, back, err)
+	}
+}

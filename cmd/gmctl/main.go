@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/pprof"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -17,15 +18,21 @@ func main() { os.Exit(mainExit()) }
 func mainExit() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	interrupted := make(chan os.Signal, 1)
-	signal.Notify(interrupted, os.Interrupt)
-	go func() { // a second Ctrl-C does not wait for the commit
-		<-interrupted
-		<-interrupted
+	interrupts := make(chan os.Signal, 2)
+	signal.Notify(interrupts, os.Interrupt)
+	var interrupted atomic.Bool
+	go func() {
+		<-interrupts
+		interrupted.Store(true)
+		<-interrupts // a second Ctrl-C does not wait for the commit
 		os.Exit(exitInterrupted)
 	}()
 	defer profile(os.Getenv("GMCTL_CPUPROFILE"))()
-	return execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	code := execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	if code == exitDone && interrupted.Load() {
+		return exitInterrupted // stopped by hand, with what was done committed
+	}
+	return code
 }
 
 // profile writes a CPU profile of the process to path, for whoever works on its speed; "" writes none.
