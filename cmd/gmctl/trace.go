@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -88,19 +86,19 @@ func (a *app) traceGen() *cobra.Command {
 	f.StringVarP(&out, "output", "o", "-", "file to write (never over an existing one; .gz compresses), or - for standard output")
 	f.Uint64Var(&g.Seed, "seed", 1, "seed")
 	f.StringVar(&start, "start", "", "event time of the first request (default 2026-01-01T00:00:00Z)")
-	f.DurationVar(&duration, "duration", time.Minute, "how long requests begin")
-	f.Int64Var(&g.PerSecond, "rate", 10, "requests or taps per second")
-	f.Int32Var(&g.Partitions, "partitions", 4, "partitions")
-	f.IntVar(&g.Accounts, "accounts", 6, "accounts; the first has 40 % of the traffic of a requests log")
-	f.IntVar(&g.SKUs, "models", 3, "models")
+	f.DurationVar(&duration, "duration", time.Duration(g.Duration)*time.Millisecond, "how long requests begin")
+	f.Int64Var(&g.PerSecond, "rate", g.PerSecond, "requests or taps per second")
+	f.Int32Var(&g.Partitions, "partitions", g.Partitions, "partitions")
+	f.IntVar(&g.Accounts, "accounts", g.Accounts, "accounts; the first has 40 % of the traffic of a requests log")
+	f.IntVar(&g.SKUs, "models", g.SKUs, "models")
 	f.StringVar(&g.Topic, "topic", "", "topic in the header")
-	f.IntVar(&g.Late, "late", 0, "per mille that come late")
-	f.DurationVar(&lateBy, "late-by", time.Minute, "how late those come")
-	f.DurationVar(&tick, "tick-every", 0, "a tick to every partition so often")
-	f.IntVar(&g.Duplicate, "duplicates", 0, "per mille that come twice")
-	f.IntVar(&g.Conflict, "conflicts", 0, "per mille that come again with other numbers")
-	f.IntVar(&g.Abandoned, "abandoned", 0, "per mille of requests without an end")
-	f.IntVar(&g.Broken, "broken", 0, "per mille that come also as broken JSON")
+	f.IntVar(&g.Late, "late", g.Late, "per mille that come late")
+	f.DurationVar(&lateBy, "late-by", time.Duration(g.LateBy)*time.Millisecond, "how late those come")
+	f.DurationVar(&tick, "tick-every", time.Duration(g.TickEvery)*time.Millisecond, "a tick to every partition so often, in a requests log; 0: none")
+	f.IntVar(&g.Duplicate, "duplicates", g.Duplicate, "per mille that come twice")
+	f.IntVar(&g.Conflict, "conflicts", g.Conflict, "per mille that come again with other numbers")
+	f.IntVar(&g.Abandoned, "abandoned", g.Abandoned, "per mille of requests without an end")
+	f.IntVar(&g.Broken, "broken", g.Broken, "per mille that come also as broken JSON")
 	f.StringVar(&format, "format", "trace", "trace, or values: plain event lines of an events log")
 	return cmd
 }
@@ -181,8 +179,7 @@ func (a *app) traceStat() *cobra.Command {
 	var word string
 	cmd := a.withTrace("stat FILE", "Count a trace: records by partition and by kind, time range", "  gmctl trace stat trace.jsonl --by event_type",
 		func(ctx context.Context, r *trace.Reader) error {
-			path := strings.Split(word, ".")
-			s, err := trace.Count(ctx, r, func(value []byte) (string, bool) { return wordAt(value, path) })
+			s, err := trace.Count(ctx, r, trace.WordAt(strings.Split(word, ".")...))
 			if err != nil {
 				return err
 			}
@@ -223,25 +220,6 @@ func (a *app) printStat(s *trace.Stat, word string) {
 	if s.Tombstones > 0 {
 		fmt.Fprintf(a.stdout, "  tombstones: %d\n", s.Tombstones)
 	}
-}
-
-// wordAt finds the text at a path of a value, for statistics only: no rule depends on it.
-func wordAt(value []byte, path []string) (string, bool) {
-	var v any
-	dec := json.NewDecoder(bytes.NewReader(value))
-	dec.UseNumber()
-	if dec.Decode(&v) != nil {
-		return "", false
-	}
-	for _, name := range path {
-		object, ok := v.(map[string]any)
-		if !ok {
-			return "", false
-		}
-		v = object[name]
-	}
-	text, ok := v.(string)
-	return text, ok
 }
 
 func (a *app) traceReplay() *cobra.Command {
