@@ -23,8 +23,8 @@ func (s Source) Compare(o Source) int {
 	return cmp.Or(strings.Compare(s.Topic, o.Topic), cmp.Compare(s.Partition, o.Partition))
 }
 
-// String is topic/partition, as positions are printed.
-func (s Source) String() string { return fmt.Sprintf("%s/%d", s.Topic, s.Partition) }
+// String is topic/partition, as positions are printed; a topic that could harm a terminal is quoted.
+func (s Source) String() string { return fmt.Sprintf("%s/%d", harmless(s.Topic), s.Partition) }
 
 // Heads are the ends of chains as a ledger's positions, or `_meta/head`, state them.
 type Heads map[Source]meter.ArchiveHead
@@ -54,7 +54,7 @@ type Partition struct {
 // archive (fs.ErrNotExist).
 func Open(fsys FS, heads Heads) (*Archive, error) {
 	a := &Archive{FS: fsys}
-	l := lister{archive: a, partitions: map[Source]*Partition{}, unread: map[string]*Fault{}, gone: map[string]bool{}}
+	l := lister{archive: a, partitions: map[Source]*Partition{}, plans: planCache{}, unread: map[string]*Fault{}, gone: map[string]bool{}}
 	if err := l.walk("."); err != nil {
 		return nil, fmt.Errorf("archive: open: %w", err)
 	}
@@ -126,6 +126,7 @@ func (p *Partition) Rows() int64 {
 type lister struct {
 	archive    *Archive
 	partitions map[Source]*Partition
+	plans      planCache
 	unread     map[string]*Fault // by name: there, but not readable
 	gone       map[string]bool   // by name: reported as missing
 }
@@ -177,7 +178,7 @@ func (l *lister) file(name string) error {
 		l.fault(Fault{Kind: Foreign, File: name, Detail: "no archive makes a file of this name"})
 		return nil
 	}
-	f, err := readFile(l.archive.FS, name)
+	f, err := readFile(l.archive.FS, name, l.plans)
 	if errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -33,16 +33,19 @@ type File struct {
 
 	fs   FS
 	plan *plan
-	meta *format.FileMetaData
 }
+
+// A planCache shares the plans of files with the same columns: an archive has many files and few meters.
+type planCache map[string]*plan
 
 // maxFooter is the largest Parquet footer that is read. A file of 10,000 row groups of 40 columns has less.
 const maxFooter = 64 << 20
 
 var errMagic = errors.New("not a whole Parquet file")
 
-// readFile reads a file's footer. It does not look at the rows.
-func readFile(fsys FS, name string) (f *File, err error) {
+// readFile reads a file's footer. It does not look at the rows, and keeps nothing of the Parquet footer but what
+// File says: an archive may have a hundred thousand files.
+func readFile(fsys FS, name string, plans planCache) (f *File, err error) {
 	defer guard(&err)
 	r, err := fsys.Open(name)
 	if err != nil {
@@ -53,8 +56,8 @@ func readFile(fsys FS, name string) (f *File, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	f = &File{Name: name, Size: r.Size(), fs: fsys, meta: meta, MaxPrior: meter.MinusInfinity}
-	if f.plan, err = planOf(meta); err != nil {
+	f = &File{Name: name, Size: r.Size(), fs: fsys, MaxPrior: meter.MinusInfinity}
+	if f.plan, err = plans.of(meta); err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	f.Footer, err = parseFooter(func(key string) (string, bool) {
@@ -70,7 +73,7 @@ func readFile(fsys FS, name string) (f *File, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	f.statistics()
+	f.statistics(meta)
 	return f, nil
 }
 
@@ -154,8 +157,8 @@ func chunkStart(m *format.ColumnMetaData) int64 {
 	return m.DataPageOffset
 }
 
-// planOf reads the plan of a file from its own schema.
-func planOf(meta *format.FileMetaData) (*plan, error) {
+// of reads the plan of a file from its own schema.
+func (plans planCache) of(meta *format.FileMetaData) (*plan, error) {
 	columns := make([]schemas.Column, 0, len(meta.Schema))
 	for _, e := range meta.Schema[1:] {
 		c := schemas.Column{Name: e.Name, Optional: e.RepetitionType.V == format.Optional}
@@ -169,14 +172,22 @@ func planOf(meta *format.FileMetaData) (*plan, error) {
 		}
 		columns = append(columns, c)
 	}
-	return newPlan(columns)
+	key := fmt.Sprint(columns)
+	if p := plans[key]; p != nil {
+		return p, nil
+	}
+	p, err := newPlan(columns)
+	if err == nil && plans != nil {
+		plans[key] = p
+	}
+	return p, err
 }
 
 // statistics takes from the row groups what prunes.
-func (f *File) statistics() {
-	for i := range f.meta.RowGroups {
+func (f *File) statistics(meta *format.FileMetaData) {
+	for i := range meta.RowGroups {
 		for j := range f.plan.columns {
-			s := &f.meta.RowGroups[i].Columns[j].MetaData.Statistics
+			s := &meta.RowGroups[i].Columns[j].MetaData.Statistics
 			if len(s.MinValue) != 8 || len(s.MaxValue) != 8 {
 				continue
 			}
@@ -230,12 +241,12 @@ func readFull(r io.ReaderAt, b []byte, at int64) error {
 
 // checkPages walks the page headers of every column chunk of a row group that is to be read: pages lie inside
 // their chunk, and their sizes and values add up to what the footer says.
-func (f *File) checkPages(r ReadFile, group int, wanted func(*column) bool) error {
+func (f *File) checkPages(r ReadFile, meta *format.FileMetaData, group int, wanted func(*column) bool) error {
 	for j := range f.plan.columns {
 		if !wanted(&f.plan.columns[j]) {
 			continue
 		}
-		if err := checkChunk(r, &f.meta.RowGroups[group].Columns[j].MetaData); err != nil {
+		if err := checkChunk(r, &meta.RowGroups[group].Columns[j].MetaData); err != nil {
 			return fmt.Errorf("row group %d, column %s: %w", group, f.plan.columns[j].Name, err)
 		}
 	}
@@ -319,19 +330,31 @@ func parsePageHeader(window []byte) (pageHeader, error) {
 	return h, nil
 }
 
-// open opens the file for reading rows. The caller closes r.
+// open opens the file for reading rows, once its footer was looked at again: the file may have changed since it was
+// listed. The caller closes r.
 func (f *File) open() (pf *parquet.File, r ReadFile, err error) {
 	if r, err = f.fs.Open(f.Name); err != nil {
 		return nil, nil, err
 	}
-	if r.Size() != f.Size {
-		return nil, nil, errors.Join(fmt.Errorf("the file has changed: %d bytes, formerly %d", r.Size(), f.Size), r.Close())
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.Close())
+		}
+	}()
+	defer guard(&err)
+	meta, err := readMetadata(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := planCache(nil).of(meta)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.Size() != f.Size || !slices.Equal(p.columns, f.plan.columns) {
+		return nil, nil, errors.New("it has changed since it was listed")
 	}
 	c := parquet.DefaultFileConfig()
 	c.SkipPageIndex, c.SkipBloomFilters = true, true
 	pf, err = parquet.OpenFile(r, r.Size(), c)
-	if err != nil {
-		return nil, nil, errors.Join(err, r.Close())
-	}
-	return pf, r, nil
+	return pf, r, err
 }

@@ -67,8 +67,8 @@ func TestWriteThenReadIsIdentity(t *testing.T) {
 		fsys := newMemFS()
 		topic := rapid.SampledFrom([]string{"usage", "a/../b", "a+b=c%", "é\n\x1b[0m", strings.Repeat("long/", 80)}).Draw(rt, "topic")
 		c := config(fsys, m, topic, 2)
-		c.RowGroupRows = rapid.IntRange(1, 50).Draw(rt, "group")
-		writeLog(rt, c, m, log, rapid.IntRange(1, 60).Draw(rt, "file"))
+		c.RowGroupRows = rapid.IntRange(3, 50).Draw(rt, "group")
+		writeLog(rt, c, m, log, rapid.IntRange(8, 60).Draw(rt, "file"))
 		if r := verify(rt, fsys, m, nil); len(r.Faults) > 0 || r.Rows != int64(len(log)) {
 			rt.Fatalf("%d rows of %d, %v", r.Rows, len(log), r.Faults)
 		}

@@ -51,7 +51,7 @@ func resume(fsys FS, s Source, head meter.ArchiveHead) (meter.ArchiveHead, error
 
 // takeOver moves the head behind a published file, once the file is durable and follows the head.
 func takeOver(d *dirs, p placed, head meter.ArchiveHead) (meter.ArchiveHead, error) {
-	f, err := readFile(d.fs, p.name)
+	f, err := readFile(d.fs, p.name, nil)
 	if err != nil {
 		return head, err
 	}

@@ -77,7 +77,7 @@ func (f *File) scan(wanted func(*column) bool, fn func(*Row) error) (err error) 
 			err = fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
 	}()
-	pf, r, err := f.openGuarded()
+	pf, r, err := f.open()
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (f *File) scan(wanted func(*column) bool, fn func(*Row) error) (err error) 
 	rd.row.Event.Quantities = make([]int64, len(f.plan.quantities))
 	rd.row.Event.Attributes = make([]string, len(f.plan.attributes))
 	for g := range pf.RowGroups() {
-		if err := f.checkPages(r, g, wanted); err != nil {
+		if err := f.checkPages(r, pf.Metadata(), g, wanted); err != nil {
 			return err
 		}
 		if err := rd.group(pf.RowGroups()[g], wanted, fn); err != nil {
@@ -94,11 +94,6 @@ func (f *File) scan(wanted func(*column) bool, fn func(*Row) error) (err error) 
 		}
 	}
 	return nil
-}
-
-func (f *File) openGuarded() (pf *parquet.File, r ReadFile, err error) {
-	defer guard(&err)
-	return f.open()
 }
 
 // A rowReader puts columns together to rows.

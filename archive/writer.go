@@ -53,6 +53,8 @@ func (c *Config) validate() error {
 	return nil
 }
 
+func (c *Config) source() Source { return Source{c.Topic, c.Partition} }
+
 // A TakenError says that another writer published a file at the same offset first. The loser goes on behind
 // it: Resume, and a new Writer from the head that it returns.
 type TakenError struct {
@@ -108,11 +110,11 @@ func NewWriter(config Config, head meter.ArchiveHead) (*Writer, error) {
 		return nil, err
 	}
 	if err := checkCheckpoint(head.Next, head.Checkpoint); err != nil {
-		return nil, fmt.Errorf("archive: write %s/%d: head: %w", config.Topic, config.Partition, err)
+		return nil, fmt.Errorf("archive: write %s: head: %w", config.source(), err)
 	}
 	plan, err := newPlan(schemas.ArchiveColumns(config.Meter))
 	if err != nil {
-		return nil, fmt.Errorf("archive: write %s/%d: %w", config.Topic, config.Partition, err)
+		return nil, fmt.Errorf("archive: write %s: %w", config.source(), err)
 	}
 	w := &Writer{config: config, plan: plan, dirs: dirs{fs: config.FS}, published: head, head: head}
 	w.pages = newPageFile(plan)
@@ -126,7 +128,7 @@ func (w *Writer) Append(rec *meter.Record, e *meter.Event, priorMaxReach int64) 
 		return w.err
 	}
 	if err := w.append(rec, e, priorMaxReach); err != nil {
-		return w.fail(fmt.Errorf("archive: append %s/%d@%d: %w", w.config.Topic, w.config.Partition, rec.Offset, err))
+		return w.fail(fmt.Errorf("archive: append %s@%d: %w", w.config.source(), rec.Offset, err))
 	}
 	return nil
 }
@@ -215,7 +217,7 @@ func (w *Writer) Seal(next int64, at meter.Checkpoint) error {
 		return w.err
 	}
 	if err := w.seal(next, at); err != nil {
-		return w.fail(fmt.Errorf("archive: close %s/%d [%d, %d): %w", w.config.Topic, w.config.Partition, w.head.Next, next, err))
+		return w.fail(fmt.Errorf("archive: close %s [%d, %d): %w", w.config.source(), w.head.Next, next, err))
 	}
 	return nil
 }
@@ -309,7 +311,7 @@ func (w *Writer) taken(s *sealedFile) error {
 	if sum == s.head.SHA256 {
 		return nil
 	}
-	f, err := readFile(w.config.FS, s.final)
+	f, err := readFile(w.config.FS, s.final, nil)
 	if err != nil {
 		return err
 	}
@@ -318,26 +320,32 @@ func (w *Writer) taken(s *sealedFile) error {
 
 // Abort throws away what is not published. The writer cannot be used after it.
 func (w *Writer) Abort() error {
-	w.fail(errors.New("archive: the writer was aborted"))
-	return nil
+	if w.err != nil {
+		return nil
+	}
+	w.err = errors.New("archive: the writer was aborted")
+	return w.clean()
 }
 
-// fail makes err the writer's last word and clears its files away as far as the disk allows; what stays is
-// swept at the next start.
+// fail makes err the writer's last word and clears its files away as far as the disk allows.
 func (w *Writer) fail(err error) error {
-	if w.err != nil {
-		return w.err
+	if w.err == nil {
+		w.err = err
+		_ = w.clean() // what stays is harmless: never named .parquet, and swept by Resume
 	}
-	w.err = err
+	return w.err
+}
+
+func (w *Writer) clean() error {
+	var errs []error
 	if w.open.file != nil {
-		err = errors.Join(w.open.file.Close(), w.config.FS.Remove(w.open.aside))
+		errs = append(errs, w.open.file.Close(), w.config.FS.Remove(w.open.aside))
 	}
 	for _, s := range w.sealed {
-		err = w.config.FS.Remove(s.aside)
+		errs = append(errs, w.config.FS.Remove(s.aside))
 	}
-	_ = err // leftovers are harmless: never named .parquet, swept by Resume
 	w.open, w.sealed = openFile{}, nil
-	return w.err
+	return errors.Join(errs...)
 }
 
 func containsNUL(s string) bool {

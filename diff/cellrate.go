@@ -20,10 +20,9 @@ func (c *comparison) rates(at place) *[2][]sideRate {
 		return r
 	}
 	r := &[2][]sideRate{}
-	var choices [2][][]UsedRate
-	for side := range c.sides {
-		r[side], choices[side] = c.sideRates(side, at)
-	}
+	r[0], _ = c.sideRates(0, at)
+	var choices [][]UsedRate
+	r[1], choices = c.sideRates(1, at)
 	for i := range c.cols.names {
 		l, rt := &r[0][i], &r[1][i]
 		switch {
@@ -31,19 +30,17 @@ func (c *comparison) rates(at place) *[2][]sideRate {
 			*l = *rt
 		case !rt.has:
 			*rt = *l
-		case c.cell(0, at) == nil && offers(choices[0][i], rt):
-			*l = *rt // the left has no such cell: it may as well have used the same
-		case c.cell(1, at) == nil && offers(choices[1][i], l):
-			*rt = *l
+		case c.cell(1, at) == nil && offers(choices, i, l):
+			*rt = *l // the right has no such cell to tell; had it one, it may have used the same
 		}
 	}
 	c.found[at] = r
 	return r
 }
 
-// offers reports whether a rate is one of those that a side may have used.
-func offers(choices []UsedRate, r *sideRate) bool {
-	return r.priced && slices.ContainsFunc(choices, func(u UsedRate) bool { return u.Pico == r.Pico && u.Source == r.Source })
+// offers reports whether a rate is one of those that a side may have used for a column.
+func offers(choices [][]UsedRate, column int, r *sideRate) bool {
+	return r.priced && slices.ContainsFunc(choices[column], func(u UsedRate) bool { return u.Pico == r.Pico && u.Source == r.Source })
 }
 
 // sideRates are the rates of one side for a cell: of those that may have been used, the ones that make up what the cell

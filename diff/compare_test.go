@@ -156,6 +156,13 @@ func TestCauses(t *testing.T) {
 			left:  []meter.Item{counted("x", 0, []int64{1}, 1), as(meter.VerdictDuplicate, counted("x", 1, []int64{1}, 1)), as(meter.VerdictLate, counted("y", 0, []int64{8}, 1))},
 			right: []meter.Item{as(meter.VerdictDuplicate, counted("x", 0, []int64{1}, 1)), counted("x", 1, []int64{1}, 1), counted("y", 0, []int64{8}, 1)},
 			want:  []string{"acme 1 mismatched late requests=-1 q=[-10 0 -5] usd=-0.000000004500 ids=[y] log=[requests/0@8]"}},
+		{name: "the same, and a second life is billed besides",
+			left: []meter.Item{counted("x", 0, []int64{1}, 1), counted("x", 0, []int64{50}, 2), as(meter.VerdictDuplicate, counted("x", 1, []int64{1}, 1))},
+			right: []meter.Item{as(meter.VerdictDuplicate, counted("x", 0, []int64{1}, 1)), as(meter.VerdictConflict, counted("x", 0, []int64{50}, 2)),
+				counted("x", 1, []int64{1}, 1), counted("y", 0, []int64{8}, 1)},
+			dead: []Dead{{Offset: 8, Reason: meter.BadUsage}},
+			want: []string{"acme 1 mismatched dead_letter requests=-1 q=[-10 0 -5] usd=-0.000000004500 ids=[y] log=[requests/0@8]",
+				"acme 2 mismatched duplicate_beyond_horizon requests=+1 q=[10 0 5] usd=0.000000004500 ids=[x] log=[requests/0@50]"}},
 		{name: "composition differs, sums do not",
 			left:  []meter.Item{as(meter.VerdictLate, counted("x", 0, []int64{1, 2}, 1)), counted("y", 0, []int64{3, 4}, 1), counted("y", 0, []int64{60, 61}, 1)},
 			right: []meter.Item{counted("x", 0, []int64{1, 2}, 1), counted("y", 0, []int64{3, 4}, 1), as(meter.VerdictConflict, counted("y", 0, []int64{60}, 1))},
@@ -370,6 +377,13 @@ func TestSabotage(t *testing.T) {
 			t.Errorf("%+v", rep.Findings)
 		}
 	})
+	t.Run("an amount, and an archive file dropped: the file explains no money without usage", func(t *testing.T) {
+		l, r := sides()
+		change(l, func(rows []meter.Row) []meter.Row { rows[1].Amount = rows[1].Amount.Add(meter.From64(1)); return rows })
+		r.MissingArchive = []Range{{Partition: 0, First: 9, Next: 10}}
+		rep := mustCompare(t, l, r, Options{})
+		wantOutline(t, rep, "acme 2 mismatched unexplained requests=+0 q=[0 0 0] usd=0.000000000001 ids=[] log=[]")
+	})
 	t.Run("an archive file of nothing dropped", func(t *testing.T) {
 		l, r := sides()
 		r.MissingArchive = []Range{{Partition: 0, First: 9, Next: 10}}
@@ -499,6 +513,21 @@ func TestTwoRevisions(t *testing.T) {
 	l.Prices, r.Prices = NewUsedBook(book), NewUsedBook(reversed)
 	// By hand: 7 x 150 + 600, at the old prices, as the rest of that minute.
 	wantOutline(t, mustCompare(t, l, r, Options{}), "acme 1 mismatched late requests=-1 q=[-7 0 -1] usd=-0.000000001650 ids=[b] log=[requests/0@2 requests/0@3]")
+
+	// Nothing of that minute is on the right: its books do not say which revision it would have used, the left's cell does.
+	l, r = ownSide("ledger", []meter.Item{early}), ownSide("recompute", []meter.Item{as(meter.VerdictFiltered, early)})
+	l.Rows = SliceRows(labRows([]meter.Item{early}, old, names))
+	l.Prices, r.Prices = NewUsedBook(book), NewUsedBook(reversed)
+	wantOutline(t, mustCompare(t, l, r, Options{}), "acme 1 extra filtered requests=+1 q=[100 20 10] usd=0.000000018300 ids=[a] log=[requests/0@0 requests/0@1]")
+
+	// The first revision had no price for completions, and the ledger's cell says so.
+	poor := labCard()
+	poor.Rates = append(poor.Rates[:2:2], poor.Rates[3:]...)
+	unpriced := labRows([]meter.Item{early}, poor, names)
+	unpriced[0].Cells[0].Unpriced = []string{"completion_tokens"}
+	l, r = ownSide("ledger", []meter.Item{early}), ownSide("recompute", []meter.Item{early})
+	l.Rows = SliceRows(unpriced)
+	wantOutline(t, mustCompare(t, l, r, Options{}), "acme 1 mismatched unpriced requests=+0 q=[0 0 0] usd=-0.000000006000 ids=[] log=[]")
 
 	// The recompute was asked for today's prices: the first minute differs by the revision, by 80 x 20 + 10 x 10.
 	l, r = ownSide("ledger", []meter.Item{early, fresh}), ownSide("recompute", []meter.Item{early, fresh})

@@ -200,6 +200,16 @@ func TestTotals(t *testing.T) {
 			wantOutline(t, back, c.want...)
 		})
 	}
+	// Two ways to explain it: the one of fewer causes is named, the other told.
+	rivals := []meter.Item{items[0], as(meter.VerdictConflict, request("c", 0, []int64{8}, "acme", 1, 14, 0, 0)),
+		as(meter.VerdictLate, request("l", 0, []int64{2}, "acme", 1, 5, 0, 0)), as(meter.VerdictFiltered, request("f", 0, []int64{4}, "acme", 1, 9, 0, 0))}
+	tokens := totals(0, 24, base)
+	tokens.Columns = Columns{}
+	rep := mustCompare(t, ownSide("ledger", rivals), tokens, Options{})
+	wantOutline(t, rep, "acme 1 mismatched conflict requests=+0 q=[-14 0 0] usd=0.000000000000 ids=[c] log=[requests/0@8]")
+	if why := rep.Differences[0].Shares[0].Why[0]; !strings.Contains(why, "late and filtered") {
+		t.Error(why)
+	}
 	// The complete truth explains a request that we abandoned and they completed.
 	gone := request("x", 0, []int64{20}, "acme", 1, 10, 0, 0)
 	gone.Abandoned = true

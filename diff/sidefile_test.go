@@ -146,3 +146,13 @@ func FuzzReadFile(f *testing.F) {
 		}
 	})
 }
+
+// The last plausible event is of 2199; its window, and the window of its abandonment, may end in 2200.
+func TestWindowsThatEndIn2200(t *testing.T) {
+	if ms, err := parseTime("2200-01-01T00:01:50Z", 0); err != nil || ms != 7258118510000 {
+		t.Errorf("got %d, %v", ms, err)
+	}
+	if _, err := parseTime("7258118510000000", 0); err == nil {
+		t.Error("microseconds pass for milliseconds")
+	}
+}

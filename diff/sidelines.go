@@ -314,7 +314,7 @@ func parseTime(text string, minTime int64) (int64, error) {
 	} else {
 		return 0, fmt.Errorf("%q is no time: want RFC 3339 with its zone, or milliseconds since 1970", clip(text))
 	}
-	const maxTime = 7258118400000 // 2200-01-01
+	const maxTime = 10413792000000 // 2300-01-01: windows of plausible events (R2) and abandonments end a little after 2200
 	if ms < minTime || ms >= maxTime {
 		return 0, fmt.Errorf("%q is not plausible: milliseconds since 1970 are wanted, or RFC 3339", clip(text))
 	}

@@ -116,6 +116,7 @@ type scope struct {
 	from, to *int64
 	account  string
 	drain    *bool // nil: as the archive's mark says
+	unpruned bool  // read everything, whatever the range: the oracle begins at the beginning
 	horizon  *batch.Horizon
 }
 
@@ -125,7 +126,7 @@ func (u *audit) job(s scope) *batch.Job {
 	j := &batch.Job{Meter: u.Meter, Card: last.Card, List: last.List, Truth: s.truth, From: s.from, To: s.to, Account: s.account, Horizon: s.horizon}
 	for _, p := range u.parts {
 		span := p.Whole()
-		if s.truth == batch.AsStreamed && !u.whole && u.cut == nil {
+		if s.truth == batch.AsStreamed && !u.whole && u.cut == nil && !s.unpruned {
 			fromTime, untilReach := meter.MinusInfinity, meter.PlusInfinity
 			if s.from != nil {
 				fromTime = *s.from - u.AbandonAfter

@@ -64,7 +64,7 @@ can matter to its windows is read.`,
 
 // scope is what the flags ask for.
 func (f *recomputeFlags) scope(o *folder) (scope, error) {
-	s := scope{truth: batch.Truth(f.truth), account: f.account}
+	s := scope{truth: batch.Truth(f.truth), account: f.account, unpruned: f.engine == "oracle"}
 	if s.truth != batch.AsStreamed && s.truth != batch.Complete {
 		return s, hint(fmt.Errorf("--truth %q is unknown", clip(f.truth)), "use as-streamed or complete")
 	}

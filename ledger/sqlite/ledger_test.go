@@ -451,3 +451,30 @@ func same(t *testing.T, what string, got, want any) {
 		t.Errorf("%s:\n got %+v\nwant %+v", what, got, want)
 	}
 }
+
+// TestFull: SQLite's own word for a full disk undoes the whole commit; with space the same writer goes on.
+func TestFull(t *testing.T) {
+	path := newPath(t)
+	l := openLedger(t, path)
+	if err := l.Commit(ctx, &meter.Commit{Topic: "requests", Driver: []byte("{}"), Positions: []meter.Position{position(1, 1)}}); err != nil {
+		t.Fatal(err)
+	}
+	limit := func(pages int) {
+		t.Helper()
+		if _, err := l.db.Exec(fmt.Sprint("PRAGMA max_page_count = ", pages)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(1) // it stays at what there is
+	c := &meter.Commit{Topic: "requests", Driver: []byte("{}"), Positions: []meter.Position{position(2, 9)},
+		DeadLetters: []meter.DeadLetter{{Reason: meter.BadJSON, Raw: make([]byte, 1<<20)}}}
+	if err := l.Commit(ctx, c); err == nil || !strings.Contains(err.Error(), "full") {
+		t.Fatalf("a full disk: %v", err)
+	}
+	same(t, "positions", must(openReader(t, path).Positions(ctx)), []meter.Position{position(1, 1)})
+	limit(1 << 20)
+	if err := l.Commit(ctx, c); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "positions", must(openReader(t, path).Positions(ctx)), c.Positions)
+}
