@@ -26,11 +26,11 @@ billable AS (
 weighed AS (SELECT b.*, {{windowEnd "t"}} AS window_end, {{filter "status" "q"}} AS filter FROM billable AS b),
 verdicts AS (           -- R9: what no filter keeps out is counted, however late
   SELECT CASE WHEN filter IS NOT NULL THEN 'filtered' ELSE 'counted' END AS verdict,
-         filter, 0 AS door, 0 AS abandoned, 0 AS superseded, 1 AS records, 1 AS requests,
+         'alone' AS manner, filter, 0 AS door, 1 AS requests,
          part, off, CAST(NULL AS INTEGER) AS x_part, CAST(NULL AS BIGINT) AS x_off, {{ids ""}}, id_hash{{references ", $"}}, 'event' AS kind, account, sku, {{tier "q"}} AS tier, t, window_end, status, 0 AS judged, CAST(NULL AS BIGINT) AS timer{{all ", q#"}}
   FROM weighed
   UNION ALL
-  SELECT CASE WHEN c.payload_hash = f.payload_hash THEN 'duplicate' ELSE 'conflict' END, NULL, 0, 0, 0, 1, 1,
+  SELECT CASE WHEN c.payload_hash = f.payload_hash THEN 'duplicate' ELSE 'conflict' END, 'alone', NULL, 0, 1,
          c.part, c.log_offset, NULL, NULL, {{ids "c."}}, c.id_hash{{references ", c.$"}}, 'event', c.account, c.sku, {{tier "c.q"}}, c.t, {{windowEnd "c.t"}}, c.status, 0, NULL{{all ", c.q#"}}
   FROM ranked AS c
   JOIN ranked AS f ON {{same "c" "f"}}

@@ -4,7 +4,7 @@ WITH last AS ({{last}}),
 
 -- The plain case first, for it is nearly all of a log: one start and one end, in any order. Every other id is judged by the full rules below.
 ids AS (
-  SELECT {{ids ""}}, max(id_hash) AS id_hash, count(*) AS n, count(*) FILTER (WHERE kind = 'start') AS starts,
+  SELECT {{ids ""}}, max(id_hash) AS id_hash, count(*) AS n, count(account) AS starts,
          max(CASE WHEN kind = 'start' THEN part END) AS part,
          max(CASE WHEN kind = 'start' THEN log_offset END) AS s_off,
          max(account) AS account, max(sku) AS sku{{starts ", max(q#) AS q#"}}{{attributes ", max(a#) AS a#"}}{{references ", max(CASE WHEN kind = 'start' THEN $ END) AS $"}},
@@ -71,15 +71,15 @@ fates AS (
   LEFT JOIN told AS p ON {{same "v" "p"}}
 ),
 billable AS (
-  SELECT part, s_off AS off, x_part, x_off, {{ids ""}}, id_hash{{references ", $"}}, x_kind AS kind, account, sku, x_t AS t, status, 0 AS abandoned{{all ", q#"}}{{attributes ", a#"}}
+  SELECT part, s_off AS off, x_part, x_off, {{ids ""}}, id_hash{{references ", $"}}, x_kind AS kind, account, sku, x_t AS t, status, 'ended' AS manner{{all ", q#"}}{{attributes ", a#"}}
   FROM (SELECT s.*, r.id_hash AS also FROM sorted AS s LEFT JOIN rest AS r ON r.id_hash = s.id_hash) AS p
   WHERE plain = 1 AND also IS NULL
   UNION ALL             -- however late, at the time of its first end
-  SELECT s_part, s_off, x_part, x_off, {{ids ""}}, id_hash{{references ", $"}}, x_kind, account, sku, x_t, x_status, 0{{all ", q#"}}{{attributes ", a#"}}
+  SELECT s_part, s_off, x_part, x_off, {{ids ""}}, id_hash{{references ", $"}}, x_kind, account, sku, x_t, x_status, 'ended'{{all ", q#"}}{{attributes ", a#"}}
   FROM fates
   WHERE fate = 'completed'
   UNION ALL
-  SELECT s_part, s_off, NULL, NULL, {{ids ""}}, id_hash{{references ", $"}}, 'start', account, sku, d, 'abandoned', 1{{all ", b#"}}{{attributes ", a#"}}
+  SELECT s_part, s_off, NULL, NULL, {{ids ""}}, id_hash{{references ", $"}}, 'start', account, sku, d, 'abandoned', 'abandoned'{{all ", b#"}}{{attributes ", a#"}}
   FROM fates
   WHERE fate = 'abandoned'
 ),
@@ -103,11 +103,11 @@ single AS (             -- R14: records that are no part of a billable one
 ),
 verdicts AS (           -- R9: what no filter keeps out is counted
   SELECT CASE WHEN filter IS NOT NULL THEN 'filtered' ELSE 'counted' END AS verdict,
-         filter, 0 AS door, abandoned, 0 AS superseded, CASE WHEN x_off IS NULL THEN 1 ELSE 2 END AS records, 1 AS requests,
+         manner, filter, 0 AS door, 1 AS requests,
          part, off, x_part, x_off, {{ids ""}}, id_hash{{references ", $"}}, kind, account, sku, {{tier "q"}} AS tier, t, window_end, status, 0 AS judged, CAST(NULL AS BIGINT) AS timer{{all ", q#"}}
   FROM weighed
   UNION ALL
-  SELECT verdict, NULL, 0, 0, 0, 1, 0,
+  SELECT verdict, 'alone', NULL, 0, 0,
          part, off, NULL, NULL, {{ids ""}}, id_hash{{references ", $"}}, kind, account, sku, {{tier "q"}}, t, {{windowEnd "t"}}, status, 0, NULL{{all ", q#"}}
   FROM single
 )

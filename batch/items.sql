@@ -6,7 +6,7 @@
 {{end}}, known AS (
   SELECT * FROM verdicts
 {{if progress}}  UNION ALL
-  SELECT 'progress', NULL, 0, 0, 0, 1, 0, part, log_offset, NULL, NULL, {{ids ""}}, id_hash{{references ", $"}}, 'progress', account, sku, {{tier "q"}}, t, {{windowEnd "t"}}, status, w, NULL{{all ", q#"}}
+  SELECT 'progress', 'alone', NULL, 0, 0, part, log_offset, NULL, NULL, {{ids ""}}, id_hash{{references ", $"}}, 'progress', account, sku, {{tier "q"}}, t, {{windowEnd "t"}}, status, w, NULL{{all ", q#"}}
   FROM told_progress
 {{end}}),
 chosen AS (SELECT v.* FROM known AS v WHERE {{chosen}}){{if streamed}},
@@ -23,7 +23,7 @@ before AS (
                                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS w
   FROM marks
 ){{end}}
-SELECT c.verdict, c.filter, c.door, c.abandoned, c.superseded, c.requests, c.part, c.off, c.x_part, c.x_off, c.kind, c.account, c.sku, CAST(c.tier AS BIGINT) AS tier,
+SELECT c.verdict, c.manner, c.filter, c.door, c.requests, c.part, c.off, c.x_part, c.x_off, c.kind, c.account, c.sku, CAST(c.tier AS BIGINT) AS tier,
        c.t, c.window_end, c.status, c.id_hash, {{if streamed}}coalesce(b.w, c.judged){{else}}c.judged{{end}} AS judged, {{ids "c."}}{{references ", c.$"}}{{all ", c.q# AS $"}}
 FROM chosen AS c{{if streamed}}
 LEFT JOIN before AS b ON b.turn = 0 AND b.part = c.part AND b.moment = c.timer{{end}}

@@ -5,7 +5,7 @@ WITH last AS ({{last}}),
 -- The plain case first, for it is nearly all of a log: one start, then one end while W(X) < D, one record of each (R7). Then the
 -- start has passed the door too, for its W is not above W(X). Every other id, whatever makes it so, is judged by the full rules below.
 ids AS (
-  SELECT part, {{ids ""}}, max(id_hash) AS id_hash, count(*) AS n, count(*) FILTER (WHERE kind = 'start') AS starts,
+  SELECT part, {{ids ""}}, max(id_hash) AS id_hash, count(*) AS n, count(account) AS starts,
          max(CASE WHEN kind = 'start' THEN log_offset END) AS s_off,
          max(CASE WHEN kind = 'start' THEN t END) AS s_t,
          max(account) AS account, max(sku) AS sku{{starts ", max(q#) AS q#"}}{{attributes ", max(a#) AS a#"}}{{references ", max(CASE WHEN kind = 'start' THEN $ END) AS $"}},
@@ -93,15 +93,15 @@ fates AS (
 -- One record a request, and the watermark that judges it. What a timer brings about is judged by the watermark before the one that reached
 -- it (R4): for a sum it is enough that it was lower; items.sql looks it up.
 billable AS (
-  SELECT part, s_off AS off, part AS x_part, x_off, {{ids ""}}, id_hash{{references ", $"}}, x_kind AS kind, account, sku, x_t AS t, status, x_w AS judged, CAST(NULL AS BIGINT) AS timer, 0 AS abandoned, 0 AS superseded{{all ", q#"}}{{attributes ", a#"}}
+  SELECT part, s_off AS off, part AS x_part, x_off, {{ids ""}}, id_hash{{references ", $"}}, x_kind AS kind, account, sku, x_t AS t, status, x_w AS judged, CAST(NULL AS BIGINT) AS timer, 'ended' AS manner{{all ", q#"}}{{attributes ", a#"}}
   FROM (SELECT s.*, r.id_hash AS also FROM sorted AS s LEFT JOIN rest AS r ON r.id_hash = s.id_hash) AS p
   WHERE plain = 1 AND also IS NULL
   UNION ALL
-  SELECT part, s_off, part, x_off, {{ids ""}}, id_hash{{references ", $"}}, x_kind, account, sku, x_t, x_status, CASE WHEN fate = 'held' THEN s_w ELSE x_w END, NULL, 0, CASE WHEN fate = 'superseded' THEN 1 ELSE 0 END{{all ", q#"}}{{attributes ", a#"}}
+  SELECT part, s_off, part, x_off, {{ids ""}}, id_hash{{references ", $"}}, x_kind, account, sku, x_t, x_status, CASE WHEN fate = 'held' THEN s_w ELSE x_w END, NULL, CASE WHEN fate = 'superseded' THEN 'superseded' ELSE 'ended' END{{all ", q#"}}{{attributes ", a#"}}
   FROM fates
   WHERE fate IN ('met', 'held', 'superseded')
   UNION ALL             -- judged before W reached D, or at W(S): below end(D)+L both times, by the door
-  SELECT part, s_off, NULL, NULL, {{ids ""}}, id_hash{{references ", $"}}, 'start', account, sku, d, 'abandoned', s_w, CASE WHEN s_w < d THEN d END, 1, 0{{all ", b#"}}{{attributes ", a#"}}
+  SELECT part, s_off, NULL, NULL, {{ids ""}}, id_hash{{references ", $"}}, 'start', account, sku, d, 'abandoned', s_w, CASE WHEN s_w < d THEN d END, 'abandoned'{{all ", b#"}}{{attributes ", a#"}}
   FROM fates
   WHERE fate = 'abandoned'
 ),
@@ -134,11 +134,11 @@ single AS (             -- R14: records that are no part of a billable one
 ),
 verdicts AS (           -- R9: filters first, then R6: counted while judged < end + L
   SELECT CASE WHEN filter IS NOT NULL THEN 'filtered' WHEN judged < window_end + {{L}} THEN 'counted' ELSE 'late' END AS verdict,
-         filter, 0 AS door, abandoned, superseded, CASE WHEN x_off IS NULL THEN 1 ELSE 2 END AS records, 1 AS requests,
+         manner, filter, 0 AS door, 1 AS requests,
          part, off, x_part, x_off, {{ids ""}}, id_hash{{references ", $"}}, kind, account, sku, {{tier "q"}} AS tier, t, window_end, status, judged, timer{{all ", q#"}}
   FROM weighed
   UNION ALL
-  SELECT verdict, NULL, door, 0, 0, 1, 0,
+  SELECT verdict, 'alone', NULL, door, 0,
          part, off, NULL, NULL, {{ids ""}}, id_hash{{references ", $"}}, kind, account, sku, {{tier "q"}}, t, {{windowEnd "t"}}, status, judged, timer{{all ", q#"}}
   FROM single
 )

@@ -134,6 +134,7 @@ func (f *filler) placeholders() template.FuncMap {
 		"abandoned":  f.abandoned,
 		"filter":     f.filters,
 		"tier":       f.tier,
+		"tiers":      func() bool { return f.tier("") != "0" },
 		"wanted":     f.wanted,
 		"chosen":     f.chosen,
 		"progress":   f.progress,

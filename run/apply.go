@@ -36,12 +36,14 @@ func (d *driver) idle(ctx context.Context, numbers []int32) error {
 		return err
 	}
 	for _, n := range numbers {
-		if d.partitions.find(n) == nil {
-			if _, err := d.addPartition(n, nil, d.end); err != nil {
+		p := d.partitions.find(n)
+		if p == nil {
+			var err error
+			if p, err = d.addPartition(n, nil, d.end); err != nil {
 				return err
 			}
 		}
-		d.merger.SetPartition(n, meter.MinusInfinity, true)
+		d.tellMerge(p, meter.MinusInfinity, true)
 	}
 	return d.publish(ctx)
 }
@@ -98,11 +100,11 @@ func (d *driver) count(ctx context.Context, i int, p *partition) error {
 		}
 		return err
 	}
-	if d.merger != nil && (!d.merger.Has(p.number) || d.merger.Idle(p.number)) {
+	if d.merger != nil && p.asleep {
 		if err := d.publish(ctx); err != nil {
 			return err
 		}
-		d.merger.SetPartition(p.number, meter.MinusInfinity, false)
+		d.tellMerge(p, meter.MinusInfinity, false)
 	}
 	if err := d.toArchive(i, p); err != nil {
 		return err
@@ -142,12 +144,19 @@ func (d *driver) moved(ctx context.Context, p *partition) error {
 	if w == p.watermark || d.merger == nil {
 		return nil
 	}
+	before, slept := p.watermark, p.asleep
 	p.watermark = w
-	d.merger.SetPartition(p.number, w, false)
-	if d.merger.Due() {
+	d.tellMerge(p, w, false)
+	if (slept || crosses(d.config.Meter, before, w)) && d.merger.Due() {
 		return d.publish(ctx)
 	}
 	return nil
+}
+
+// tellMerge tells the merge how far a partition has come.
+func (d *driver) tellMerge(p *partition, watermark int64, idle bool) {
+	d.merger.SetPartition(p.number, watermark, idle)
+	p.asleep = d.merger.Idle(p.number)
 }
 
 func (d *driver) deadLetter(rec *meter.Record, e *meter.Event) {

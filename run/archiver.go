@@ -154,7 +154,7 @@ func (s *shard) run(recycle func(*block)) {
 		}
 	}
 	for _, p := range s.partitions() {
-		_ = s.writers[p].Abort() // of what is not published nothing is promised
+		s.writers[p].Abort() // of what is not published nothing is promised
 	}
 }
 

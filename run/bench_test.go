@@ -140,3 +140,38 @@ func BenchmarkRun(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRestart measures what lies between a start and the first new record: proving the file, loading the ledger,
+// and replaying a million records in silence.
+func BenchmarkRestart(b *testing.B) {
+	log, err := bigLog()
+	if err != nil {
+		b.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	c := gatewayConfig(b, dir, log)
+	c.Drain = false
+	first, err := Run(context.Background(), *c)
+	if err != nil {
+		b.Fatal(err)
+	}
+	before := cpu()
+	var replayed int64
+	for b.Loop() {
+		out, err := Run(context.Background(), *c)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if out.Records != 0 || out.Commits != 0 || out.Summary != first.Summary || out.Replayed < first.Records/2 {
+			b.Fatalf("%+v, want nothing new and a replay of most of %d records", out, first.Records)
+		}
+		replayed += out.Replayed
+	}
+	b.ReportMetric(float64(replayed)/b.Elapsed().Seconds(), "records/s")
+	b.ReportMetric(float64(replayed)/(cpu()-before).Seconds(), "records/s/core")
+	b.ReportMetric(float64(replayed)/float64(b.N), "replayed")
+}

@@ -103,6 +103,7 @@ func (d *driver) commitTick(ctx context.Context) error {
 		if err := d.rollByAge(); err != nil {
 			return err
 		}
+		d.changed = d.changed || d.archiver.files() > d.filesKept // a head that moved while nothing came
 	}
 	return d.commitHere(ctx)
 }
@@ -204,6 +205,9 @@ func (d *driver) collect() (*meter.Commit, error) {
 		}
 	}
 	c.Prices = d.prices.take()
+	if d.archiver != nil {
+		d.filesKept = d.archiver.files() // before the heads are read: a file between the two is committed twice, not never
+	}
 	hash := d.prefixHash()
 	for _, p := range d.partitions.list {
 		position, err := d.position(p, hash)
@@ -362,7 +366,7 @@ func (d *driver) closeFiles() error {
 		return err
 	}
 	d.outcome.Files = d.archiver.files()
-	d.changed = d.changed || d.outcome.Files > 0
+	d.changed = d.changed || d.outcome.Files > d.filesKept
 	return nil
 }
 
@@ -389,7 +393,7 @@ func (d *driver) drainAll(ctx context.Context) error {
 		}
 		p.watermark = p.counter.Watermark()
 		if d.merger != nil {
-			d.merger.SetPartition(p.number, p.watermark, false)
+			d.tellMerge(p, p.watermark, false)
 		}
 	}
 	if d.merger == nil {

@@ -55,6 +55,7 @@ type driver struct {
 	archiver  *archiver // nil without an archive
 	meta      *archive.Meta
 	metaKept  bool
+	filesKept int64 // archive files whose heads the ledger has
 	heads     map[int32]meter.ArchiveHead
 	drained   map[archive.Source]archive.Mark
 	pipeline  *pipeline
@@ -111,7 +112,7 @@ func (d *driver) stopArchiver() {
 
 func (d *driver) close() error {
 	var errs []error
-	if d.reader != nil {
+	if d.reader != nil && !(d.outcome.Stopped && d.config.Source.Path == "-") { // a read of it may be under way for ever
 		errs = append(errs, d.reader.Close())
 	}
 	if d.ledger != nil {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -106,4 +107,19 @@ func beyondHeader(c *tracetest.Case) bool {
 		}
 	}
 	return false
+}
+
+// TestWakesAlone: R11, with all partitions idle G stays; the one that wakes moves it, though it crosses no window's end itself.
+func TestWakesAlone(t *testing.T) {
+	log := header + tap(0, 0, 0) + tap(1, 0, 200) + `{"idle":[0,1]}` + "\n" + tap(1, 1, 201)
+	s := newSite(t, newCase(t, log, "no-drain"))
+	s.run(t, nil)
+	if a := s.checkOracle(t); len(a.Journal) == 0 {
+		t.Error("nothing was published")
+	}
+}
+
+func tap(partition, offset, second int) string {
+	at := 1767225600 + second
+	return fmt.Sprintf(`{"partition":%d,"offset":%d,"log_time":%d,"value":{"id":"t%d","a":"k","t":%d}}`+"\n", partition, offset, at*1000, second, at)
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -34,6 +35,10 @@ type life struct {
 	// Point and Hit: the process kills itself at the Hit-th time (from 1) that it passes the point.
 	Point string
 	Hit   int64
+	// Ready is a file that the process makes once it listens for SIGTERM.
+	Ready string
+
+	stdin *os.File
 }
 
 const lifeEnv = "GATEWAYMETER_TEST_LIFE"
@@ -52,9 +57,17 @@ func live(text string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	if l.Ready != "" {
+		if err := os.WriteFile(l.Ready, nil, 0o600); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 2
+		}
+	}
 	c, err := l.config()
 	if err == nil {
-		_, err = Run(context.Background(), *c)
+		_, err = Run(ctx, *c)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -111,6 +124,7 @@ func (l *life) start(t *testing.T) (*exec.Cmd, *strings.Builder) {
 	}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), lifeEnv+"="+string(text))
+	cmd.Stdin = l.stdin
 	said := &strings.Builder{}
 	cmd.Stderr = said
 	if err := cmd.Start(); err != nil {

@@ -46,11 +46,7 @@ func longLog(t *testing.T, seconds int64) string {
 // TestLongLog stops and starts on a log that is long enough for checkpoints to move: with and without an archive the
 // ledger is the oracle's.
 func TestLongLog(t *testing.T) {
-	seconds := int64(150)
-	if testing.Short() {
-		seconds = 80
-	}
-	log := longLog(t, seconds)
+	log := longLog(t, 150)
 	c, err := tracetest.New("long", "A log in which checkpoints move.", map[string]string{
 		"meter.yaml": killMeter, "rates.yaml": gatewayRates(), "log.jsonl": log})
 	if err != nil {

@@ -20,6 +20,7 @@ type partition struct {
 
 	next      int64 // offset behind the last record seen; 0 before the first
 	watermark int64 // as the merge knows it
+	asleep    bool  // the merge does not know it yet, or knows it as idle (R11)
 	commitNo  int64 // of the last changes taken
 	from      meter.Position
 
@@ -86,6 +87,22 @@ func (p *partition) checkpoint(carry bool, end int64) (meter.Checkpoint, error) 
 		return c, fmt.Errorf("run: checkpoint of partition %d: %w", p.number, err)
 	}
 	return c, nil
+}
+
+// crosses reports whether a watermark that moves from one time to another passes the end of a window, or an end + L. Of a
+// partition that was not idle only then can G do so with it: the watermarks of the others stand still. (One that wakes
+// while all were idle may move G further than itself.)
+func crosses(m *meter.Meter, from, to int64) bool {
+	z, l := m.Window.Size, m.Window.AllowedLateness
+	return floorDiv(from, z) != floorDiv(to, z) || floorDiv(from-l, z) != floorDiv(to-l, z)
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
 }
 
 // prove checks, in a run that only archives, that the file holds as many records as the archive has of it: without a

@@ -55,18 +55,11 @@ func (d *driver) openSource(ctx context.Context) error {
 	if s.Follow {
 		o.Wait = d.waitForMore
 	}
-	var err error
-	if s.Path == "-" {
-		d.reader, err = trace.OpenStdin(o)
-	} else {
-		d.reader, err = trace.Open(s.Path, o)
-	}
+	r, h, err := open(ctx, s.Path, o)
 	if err != nil {
 		return err
 	}
-	if d.header, err = d.reader.Header(ctx); err != nil {
-		return err
-	}
+	d.reader, d.header = r, h
 	if s.Topic != "" {
 		d.header.Topic = s.Topic
 	}
@@ -75,6 +68,46 @@ func (d *driver) openSource(ctx context.Context) error {
 	}
 	d.order = trace.NewOrder(d.sourceName(), d.header)
 	return nil
+}
+
+// open opens the source and reads its header, and gives up with ctx.
+func open(ctx context.Context, path string, o trace.Options) (*trace.Reader, trace.Header, error) {
+	var r *trace.Reader
+	var h trace.Header
+	err := patiently(ctx, path == "-", func() (err error) {
+		if path == "-" {
+			r, err = trace.OpenStdin(o)
+		} else {
+			r, err = trace.Open(path, o)
+		}
+		if err != nil {
+			return err
+		}
+		if h, err = r.Header(ctx); err != nil {
+			return errors.Join(err, r.Close())
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, trace.Header{}, err
+	}
+	return r, h, nil
+}
+
+// patiently does what may block for ever on standard input, which cannot be interrupted: when ctx ends it is left behind,
+// and ends with the next input or with the process.
+func patiently(ctx context.Context, stdin bool, do func() error) error {
+	if !stdin {
+		return do()
+	}
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (d *driver) sourceName() string {
@@ -195,12 +228,16 @@ func (d *driver) place(p *partition, from meter.Checkpoint) error {
 		return err
 	}
 	p.counter.Resume(p.commitNo)
+	p.asleep = d.merger != nil && (!d.merger.Has(p.number) || d.merger.Idle(p.number))
 	p.restart, p.startByte = from.Restart, from.Byte
 	if d.partitions.find(p.number) == nil {
 		d.partitions.add(p)
 	}
 	return nil
 }
+
+// minRowGroup is the least size of a row group, in bytes of raw text: each partition's writer holds about one in memory.
+const minRowGroup = 8 << 20
 
 // openArchive reads what `_meta` says: ends of chains and of drained logs.
 func (d *driver) openArchive() error {
@@ -225,7 +262,7 @@ func (d *driver) openArchive() error {
 	}
 	d.archiver = newArchiver(archive.Config{
 		FS: a.FS, Meter: d.config.Meter, Topic: d.header.Topic, LogTime: logTime, Version: a.Version,
-		RowGroupRows: archive.DefaultRowGroupRows, RowGroupBytes: archive.DefaultRowGroupBytes,
+		RowGroupRows: archive.DefaultRowGroupRows, RowGroupBytes: max(minRowGroup, archive.DefaultRowGroupBytes/int64(max(1, len(d.header.Partitions)))),
 	}, max(1, d.config.Workers))
 	return nil
 }
@@ -255,7 +292,9 @@ func (d *driver) seek(ctx context.Context) error {
 	for _, p := range d.partitions.list {
 		from = min(from, p.startByte)
 	}
-	err := d.reader.Resume(ctx, from, d.resume.NextByte, d.resume.PrefixHash)
+	err := patiently(ctx, d.config.Source.Path == "-", func() error {
+		return d.reader.Resume(ctx, from, d.resume.NextByte, d.resume.PrefixHash)
+	})
 	if !errors.Is(err, trace.ErrPrefix) {
 		return err
 	}

@@ -94,10 +94,10 @@ func (s *session) cells(ctx context.Context, m *meter.Meter, query string, sum *
 	n := len(m.Event.Quantities)
 	var quantities []int64 // a slab: one allocation for many cells
 	err := s.each(ctx, query, func(v []driver.Value) error {
-		if err := judge(sum, text(v[0]), whole(v[5]), whole(v[6]), whole(v[7])); err != nil {
+		if err := judge(sum, text(v[0]), text(v[1]), whole(v[6])); err != nil {
 			return err
 		}
-		if v[2] == nil {
+		if v[3] == nil {
 			return nil
 		}
 		if len(quantities) < n {
@@ -106,11 +106,11 @@ func (s *session) cells(ctx context.Context, m *meter.Meter, query string, sum *
 		q := quantities[:n:n]
 		quantities = quantities[n:]
 		for i := range q {
-			q[i] = whole(v[11+i])
+			q[i] = whole(v[9+i])
 		}
 		cells = append(cells, meter.PricedCell{Cell: meter.Cell{
-			CellKey: meter.CellKey{Account: words.get(text(v[1])), WindowEnd: whole(v[2]), SKU: words.get(text(v[3])), Tier: int32(whole(v[4]))},
-			Usage:   meter.Usage{Requests: whole(v[8]), Quantities: q, SetHash: uint64(whole(v[9]))<<32 + uint64(whole(v[10]))},
+			CellKey: meter.CellKey{Account: words.get(text(v[2])), WindowEnd: whole(v[3]), SKU: words.get(text(v[4])), Tier: int32(whole(v[5]))},
+			Usage:   meter.Usage{Requests: whole(v[6]), Quantities: q, SetHash: uint64(whole(v[7]))<<32 + uint64(whole(v[8]))},
 		}})
 		return nil
 	})
@@ -118,13 +118,43 @@ func (s *session) cells(ctx context.Context, m *meter.Meter, query string, sum *
 		return nil, fmt.Errorf("duckdb: recompute: %w", err)
 	}
 	slices.SortFunc(cells, func(a, b meter.PricedCell) int { return a.CellKey.Compare(b.CellKey) })
-	return cells, nil
+	return merge(cells)
 }
 
-// judge counts records of a verdict (R14).
-func judge(s *meter.Summary, verdict string, records, abandoned, superseded int64) error {
-	s.Abandoned += abandoned + superseded // a request that an end superseded had been abandoned
-	s.Superseded += superseded
+// merge puts the rows of one cell together; cells are in order.
+func merge(cells []meter.PricedCell) ([]meter.PricedCell, error) {
+	merged := cells[:0]
+	for i := range cells {
+		c := &cells[i]
+		if n := len(merged); n == 0 || merged[n-1].CellKey != c.CellKey {
+			merged = append(merged, *c)
+			continue
+		}
+		last := &merged[len(merged)-1]
+		var err error
+		if last.Usage, err = last.Plus(c.Usage); err != nil {
+			return nil, fmt.Errorf("duckdb: recompute %s at window end %d: %w: %w", c.Account, c.WindowEnd, batch.ErrSum, err)
+		}
+	}
+	return merged, nil
+}
+
+// judge counts the records of requests with a verdict (R14).
+func judge(s *meter.Summary, verdict, manner string, requests int64) error {
+	records := requests
+	switch manner {
+	case "ended":
+		records *= 2
+	case "superseded": // it had been abandoned
+		records *= 2
+		s.Abandoned += requests
+		s.Superseded += requests
+	case "abandoned":
+		s.Abandoned += requests
+	case "alone":
+	default:
+		return fmt.Errorf("R14: %d requests came about in the unknown manner %q", requests, manner)
+	}
 	switch meter.ParseVerdict(verdict) {
 	case meter.VerdictCounted:
 		s.Counted += records
@@ -193,13 +223,13 @@ func (s *session) items(ctx context.Context, m *meter.Meter, query string) ([]me
 // item reads one row of items.sql.
 func item(m *meter.Meter, v []driver.Value, words interner) meter.Item {
 	it := meter.Item{
-		Verdict: meter.ParseVerdict(text(v[0])), Filter: words.get(text(v[1])), Door: whole(v[2]) == 1, Abandoned: whole(v[3]) == 1,
-		Superseded: whole(v[4]) == 1, Partition: int32(whole(v[6])), Offsets: []int64{whole(v[7])}, Kind: kindOf(text(v[10])),
-		Account: words.get(text(v[11])), SKU: words.get(text(v[12])), Tier: int32(whole(v[13])), Time: whole(v[14]),
-		WindowEnd: whole(v[15]), Status: words.get(text(v[16])), Judged: whole(v[18]),
+		Verdict: meter.ParseVerdict(text(v[0])), Abandoned: text(v[1]) == "abandoned", Superseded: text(v[1]) == "superseded",
+		Filter: words.get(text(v[2])), Door: whole(v[3]) == 1, Partition: int32(whole(v[5])), Offsets: []int64{whole(v[6])}, Kind: kindOf(text(v[9])),
+		Account: words.get(text(v[10])), SKU: words.get(text(v[11])), Tier: int32(whole(v[12])), Time: whole(v[13]),
+		WindowEnd: whole(v[14]), Status: words.get(text(v[15])), Judged: whole(v[17]),
 	}
-	if v[9] != nil {
-		end := meter.LogPosition{Partition: int32(whole(v[8])), Offset: whole(v[9])}
+	if v[8] != nil {
+		end := meter.LogPosition{Partition: int32(whole(v[7])), Offset: whole(v[8])}
 		if end.Partition == it.Partition {
 			it.Offsets = append(it.Offsets, end.Offset)
 			slices.Sort(it.Offsets)
@@ -207,11 +237,11 @@ func item(m *meter.Meter, v []driver.Value, words interner) meter.Item {
 			it.Elsewhere = []meter.LogPosition{end}
 		}
 	}
-	it.Usage.Requests = whole(v[5])
+	it.Usage.Requests = whole(v[4])
 	if it.Usage.Requests == 1 {
-		it.Usage.SetHash = uint64(whole(v[17]))
+		it.Usage.SetHash = uint64(whole(v[16]))
 	}
-	v = v[19:]
+	v = v[18:]
 	it.ID, v = joinID(v, idParts(m))
 	it.Reference = it.ID
 	if n := len(m.Event.Reference); n > 0 {
