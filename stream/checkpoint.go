@@ -84,9 +84,6 @@ func (c *Counter) byteOfNext() int64 {
 // allProlonged lists the lives of a mark if a copy has prolonged every one of them; nil if not.
 func (c *Counter) allProlonged(i int) []uint32 {
 	m := &c.marks.list[i]
-	if int64(len(m.prolonged)) < m.lives {
-		return nil
-	}
 	seen := map[uint32]bool{}
 	refs := m.prolonged[:0]
 	for _, ref := range m.prolonged { // places of lives that are over may hold others by now

@@ -51,6 +51,7 @@ type Counter struct {
 	commitNo int64
 	items    []meter.Item
 	scratch  billable
+	touched  uint64 // means nothing: what touch has read, so that it is read
 }
 
 // NewCounter is a counter of the partition as of a checkpoint: its replay follows. A partition that was never
@@ -213,16 +214,16 @@ func (c *Counter) advance(w int64) error {
 // until then recall says what is forgotten.
 func (c *Counter) forget() {
 	past := c.watermark>>horizonShift - 1
-	for ref, ok := c.horizons.pop(past); ok; ref, ok = c.horizons.pop(past) {
-		for ref != 0 {
-			l := c.lives.at(ref)
-			next := l.nextHorizon()
+	for refs, ok := c.horizons.pop(past); ok; refs, ok = c.horizons.pop(past) {
+		for i, ref := range refs {
+			if i%together == 0 {
+				c.touched += c.lives.touch(refs[i:min(i+together, len(refs))])
+			}
 			if h := c.horizon(ref); h > c.watermark {
-				l.setNextHorizon(c.horizons.push(h, ref))
+				c.horizons.push(h, ref)
 			} else {
 				c.bury(ref)
 			}
-			ref = next
 		}
 	}
 }

@@ -174,3 +174,53 @@ func TestResentForEver(t *testing.T) {
 		}
 	}
 }
+
+// TestCarriedBeforeItsStart: what the replay reads of a carried id was before the state that is carried: here a
+// progress record that came before the start, and must not count for it (R7, R8).
+func TestCarriedBeforeItsStart(t *testing.T) {
+	record := func(offset int64, kind meter.Kind, id string, at, logTime int64) meter.Event {
+		return meter.Event{Offset: offset, Bucket: meter.BucketEvent, Kind: kind, ID: meter.NewID(id), IDHash: meter.NewID(id).Hash64(), Account: "a", SKU: "s",
+			Time: benchStart + at, LogTime: benchStart + logTime, HasLogTime: true, Quantities: []int64{0, 0, 50}, Present: 7, PayloadHash: uint64(at)}
+	}
+	log := []meter.Event{
+		record(0, meter.KindComplete, "r", 0, 0),
+		record(1, meter.KindComplete, "r", 600_000, 0),    // a conflicting copy: r is remembered until 900 s
+		record(2, meter.KindStart, "x", 340_000, 340_000), // W = 320 s: r's end is an orphan
+		record(3, meter.KindStart, "keeps the restart here", 340_000, 340_000),
+		record(4, meter.KindProgress, "r", 340_000, 340_000),
+		record(5, meter.KindStart, "r", 340_000, 340_000),
+	}
+	c := newTestCounter(t, meter.Requests)
+	c.marks.every = 1
+	for i := range log {
+		if err := c.Apply(&log[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cp, err := c.Checkpoint(true)
+	if err != nil || cp.Restart != 2 || cp.Carried == nil {
+		t.Fatalf("%+v %v", cp, err)
+	}
+	again, err := NewCounter(c.m, 0, cp, c.Summary())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := cp.Restart; i < int64(len(log)); i++ {
+		if err := again.Replay(&log[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a, b := dump(c), dump(again); a != b {
+		t.Errorf("is     %s\nreplay %s", a, b)
+	}
+	for _, c := range []*Counter{c, again} {
+		if err := c.Drain(); err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range c.cells.take() {
+			if x.Value.Requests != 3 || x.Value.Quantities[2] != 0 {
+				t.Errorf("%+v", x)
+			}
+		}
+	}
+}

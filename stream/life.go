@@ -9,7 +9,7 @@ import (
 // A life is one remembered id (R8), laid out in words of 64 bits so that ten million of them hold no pointer and
 // take some 130 bytes each:
 //
-//	start time | start hash | first offset | account, sku | id hash | status, flags, id length | links
+//	start time | start hash | first offset | account, sku | id hash | status, flags, id length
 //	in a requests meter: end time | end hash
 //	quantities | one bit for each attribute filter | in a meter with references: length | id | reference
 //
@@ -24,7 +24,6 @@ const (
 	wordNames     // account, sku
 	wordIDHash
 	wordState // status | phase, flags | id length
-	wordLinks // next of the timers' bucket | next of the horizons' bucket
 	wordEndTime
 	wordEndHash
 )
@@ -91,8 +90,6 @@ func (l life) sku() uint32          { return uint32(l[wordNames] >> 32) }
 func (l life) status() uint32       { return uint32(l[wordState]) }
 func (l life) phase() phase         { return phase(l[wordState] >> 32) }
 func (l life) idLen() int           { return int(l[wordState] >> 48) }
-func (l life) nextTimer() uint32    { return uint32(l[wordLinks]) }
-func (l life) nextHorizon() uint32  { return uint32(l[wordLinks] >> 32) }
 func (l life) has(flag uint64) bool { return l[wordState]>>32&flag != 0 }
 func (l life) set(flag uint64)      { l[wordState] |= flag << 32 }
 
@@ -106,14 +103,6 @@ func (l life) setStatus(id uint32) {
 
 func (l life) setNames(account, sku uint32) {
 	l[wordNames] = uint64(account) | uint64(sku)<<32
-}
-
-func (l life) setNextTimer(ref uint32) {
-	l[wordLinks] = l[wordLinks]&^0xffffffff | uint64(ref)
-}
-
-func (l life) setNextHorizon(ref uint32) {
-	l[wordLinks] = l[wordLinks]&0xffffffff | uint64(ref)<<32
 }
 
 // putText packs text into words, padded with zeros, and returns the words used.

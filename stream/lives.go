@@ -25,8 +25,7 @@ func (c *Counter) beginLife(ref uint32, e *meter.Event, horizon int64) (uint32, 
 		if ref, err = c.lives.add(e.ID, e.IDHash, e.Reference); err != nil {
 			return 0, err
 		}
-		behind := c.horizons.push(horizon, ref)
-		c.lives.at(ref).setNextHorizon(behind)
+		c.horizons.push(horizon, ref)
 	} else {
 		c.lives.setReference(ref, e.Reference)
 	}

@@ -26,6 +26,12 @@ func (s *shard) home(tag uint32) uint32 {
 	return uint32(hi)
 }
 
+// homeSlot is the slot where a hash would stand if nothing were in its way.
+func (t *table) homeSlot(hash uint64) slot {
+	s := &t[hash>>shardShift]
+	return s.slots[s.home(uint32(hash))]
+}
+
 func (s *shard) next(i uint32) uint32 {
 	if i++; int(i) < len(s.slots) {
 		return i

@@ -7,12 +7,13 @@ const (
 	horizonShift = 12
 )
 
-// buckets hold lives by a time, unordered within a bucket, linked through the lives.
+// buckets hold lives by a time, unordered within a bucket.
 type buckets struct {
 	shift uint
-	index map[int64]int // bucket number -> place in heads
-	heads []uint32
-	spare []int // places that are free
+	index map[int64]int // bucket number -> place in lists
+	lists [][]uint32
+	spare []int // places that are free; their lists keep their room
+	out   int   // place of the bucket that pop gave away last, -1 if none
 	keys  queue[int64]
 
 	lastKey int64 // a cache of index
@@ -20,46 +21,45 @@ type buckets struct {
 }
 
 func newBuckets(shift uint) buckets {
-	return buckets{shift: shift, index: map[int64]int{}, keys: queue[int64]{less: earlier}, last: -1}
+	return buckets{shift: shift, index: map[int64]int{}, keys: queue[int64]{less: earlier}, out: -1, last: -1}
 }
 
-// push makes ref the head of its bucket and returns the head before, to be linked behind it.
-func (b *buckets) push(t int64, ref uint32) (behind uint32) {
+func (b *buckets) push(t int64, ref uint32) {
 	key := t >> b.shift
 	if b.last < 0 || key != b.lastKey {
 		b.last, b.lastKey = b.place(key), key
 	}
-	behind, b.heads[b.last] = b.heads[b.last], ref
-	return behind
+	b.lists[b.last] = append(b.lists[b.last], ref)
 }
 
 func (b *buckets) place(key int64) int {
 	if at, ok := b.index[key]; ok {
 		return at
 	}
-	at := len(b.heads)
+	at := len(b.lists)
 	if last := len(b.spare) - 1; last >= 0 {
 		at, b.spare = b.spare[last], b.spare[:last]
 	} else {
-		b.heads = append(b.heads, 0)
+		b.lists = append(b.lists, nil)
 	}
 	b.index[key] = at
 	b.keys.push(key)
 	return at
 }
 
-// pop removes the first bucket if its number is at most upTo and returns its head.
-func (b *buckets) pop(upTo int64) (head uint32, ok bool) {
+// pop removes the first bucket if its number is at most upTo and returns its lives, good until the next pop.
+func (b *buckets) pop(upTo int64) (refs []uint32, ok bool) {
+	if b.out >= 0 {
+		b.spare, b.out = append(b.spare, b.out), -1
+	}
 	if b.keys.empty() || b.keys.first() > upTo {
-		return 0, false
+		return nil, false
 	}
 	key := b.keys.pop()
-	at := b.index[key]
-	head, b.heads[at] = b.heads[at], 0
+	b.out, b.last = b.index[key], -1
 	delete(b.index, key)
-	b.spare = append(b.spare, at)
-	b.last = -1
-	return head, true
+	refs, b.lists[b.out] = b.lists[b.out], b.lists[b.out][:0]
+	return refs, true
 }
 
 // timers fire in (T, id) order (R4). A life has at most one: an end's hold or a start's deadline. Those of lives
@@ -88,7 +88,7 @@ func (ts *timers) add(t int64, ref uint32) {
 		ts.near.push(timer{t, ref})
 		return
 	}
-	ts.store.at(ref).setNextTimer(ts.far.push(t, ref))
+	ts.far.push(t, ref)
 }
 
 // due removes the first timer with T <= w and returns its life, 0 if there is none.
@@ -108,13 +108,11 @@ func (ts *timers) due(w int64) uint32 {
 // enter moves the timers of every bucket up to the one given to the queue.
 func (ts *timers) enter(bucket int64) {
 	ts.inside = bucket
-	for ref, ok := ts.far.pop(bucket); ok; ref, ok = ts.far.pop(bucket) {
-		for ref != 0 {
-			l := ts.store.at(ref)
-			if t, ok := ts.waiting(l); ok {
+	for refs, ok := ts.far.pop(bucket); ok; refs, ok = ts.far.pop(bucket) {
+		for _, ref := range refs {
+			if t, ok := ts.waiting(ts.store.at(ref)); ok {
 				ts.near.push(timer{t, ref})
 			}
-			ref = l.nextTimer()
 		}
 	}
 }
