@@ -15,8 +15,9 @@ test: ## every test that needs no server
 	$(GO) vet ./...
 	$(GO) test ./...
 
-race: ## the rooms without cgo under the race detector
-	$(GO) test -race -short ./meter ./pricing ./schemas ./trace ./stream ./oracle ./archive ./diff ./ledger/... ./run
+race: ## the rooms with goroutines, and the pure core, under the race detector
+	$(GO) test -race -short ./meter ./pricing ./schemas ./trace ./stream ./diff ./story
+	$(GO) test -race -short -rapid.checks 5 -run 'TestTraces|TestRecovery|TestFollow|TestStop|TestStdin|TestNoLeaks' ./run
 
 lint: ## gofmt, vet, staticcheck
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
