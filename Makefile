@@ -13,7 +13,7 @@ build: ## build bin/gmctl
 
 test: ## every test that needs no server
 	$(GO) vet ./...
-	$(GO) test ./...
+	$(GO) test -timeout 30m ./...
 
 race: ## the rooms with goroutines, and the pure core, under the race detector
 	$(GO) test -race -short ./meter ./pricing ./schemas ./trace ./stream ./diff ./story
@@ -33,8 +33,8 @@ bench: build ## benchmarks that check their answer, beside their targets
 bench-once: ## every Go benchmark once, so that none rots
 	$(GO) test -run '^$$' -bench . -benchtime 1x -short ./...
 
-mutants: ## broken rules in stream and SQL, each of which has to be noticed
-	$(GO) test -count=1 -timeout 30m -run Mutants -mutants ./internal/mutants
+mutants: ## broken rules in the stream, each of which has to be noticed
+	$(GO) test -count=1 -timeout 30m -run Mutants ./internal/mutants -args -mutants
 
 crash: ## SIGKILL at random moments, with real processes
 	$(GO) test -count=1 -timeout 30m -run Kill ./cmd/gmctl ./run
