@@ -131,8 +131,9 @@ func (d *driver) loop(ctx context.Context) error {
 			case <-ctx.Done():
 				return errStopped
 			}
-			if err := d.apply(ctx, b); err != nil || b.err != nil {
-				return d.ofBlock(ctx, err, b.err)
+			inFile := b.err // apply gives the block away
+			if err := d.apply(ctx, b); err != nil || inFile != nil {
+				return d.ofBlock(ctx, err, inFile)
 			}
 		case <-d.tick:
 			if err := d.commitTick(ctx); err != nil {

@@ -212,9 +212,10 @@ func (d *driver) addPartition(n int32, position *meter.Position, atByte int64) (
 			return nil, err
 		}
 		// The archive's files carry the checkpoint at their first offset: the counter has to be in the state that
-		// belongs there, not only in that of its own mark.
+		// belongs there, not only in that of its own mark. A head behind which nothing was committed yet has a checkpoint
+		// that need not cover what lives at the position: then the position's own is the one.
 		complete := d.wasDrained && p.archived >= p.committed
-		if d.ledger != nil && !complete && p.head.Restart <= from.Restart {
+		if d.ledger != nil && !complete && p.head.Next <= p.committed && p.head.Restart <= from.Restart {
 			from = p.head.Checkpoint
 		}
 	}

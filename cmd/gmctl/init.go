@@ -53,7 +53,7 @@ func writeStarter(dir, name string) error {
 		return hint(fmt.Errorf("init: no story %q", clip(name)), "use --story gateway or --story ad-clicks")
 	}
 	if _, err := os.Lstat(dir); err == nil {
-		return hint(fmt.Errorf("init: %s exists; it is left alone", dir), "name a new folder")
+		return hint(fmt.Errorf("%s exists; it is left alone", dir), "name a new folder (demo: --dir DIR)")
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return fmt.Errorf("init: %w", err)
