@@ -30,7 +30,8 @@ type Job struct {
 	// Card and List are the rates (R10); nil has no rates.
 	Card, List *meter.RateCard
 	Truth      Truth
-	// Parts are the partitions that exist, each once: one without files counts as silent (its watermark is minus infinity, or plus infinity if drained).
+	// Parts are the partitions that have records, each once. One of which nothing is left in [Begin, End) still holds finality back: its last
+	// watermark is that of its MaxReach.
 	Parts []Part
 	// Files hold the archive columns, in any order; no two may hold the same offset of a partition. Rows outside their part's
 	// [Begin, End) do not exist for the job.
@@ -62,7 +63,7 @@ func Whole(partition int32, drained bool) Part {
 
 // A File is one Parquet file with the archive columns.
 type File struct {
-	Path      string // as the engine opens it; the last `part=N` in it must be Partition
+	Path      string // as the engine opens it; nothing is read from the words in it
 	Partition int32
 	// First and Next bound the offsets of its rows: [First, Next). Files that lie wholly outside of their part are not opened.
 	First, Next int64
@@ -113,19 +114,23 @@ func (j *Job) Check() error {
 	case j.Horizon != nil && j.Truth != Complete:
 		return errors.New("batch: check job: an audit horizon bounds the complete truth only (R15)")
 	}
-	seen := map[int32]bool{}
-	for _, p := range j.Parts {
-		if seen[p.Partition] {
+	parts := map[int32]*Part{}
+	for i := range j.Parts {
+		p := &j.Parts[i]
+		if parts[p.Partition] != nil {
 			return fmt.Errorf("batch: check job: partition %d stands twice", p.Partition)
 		}
-		seen[p.Partition] = true
-		if j.Truth == Complete && p.Begin > 0 {
-			return fmt.Errorf("batch: check job: partition %d begins at %d: the complete truth forgets nothing and is never pruned (R15)", p.Partition, p.Begin)
+		if p.Drained && p.End != Everything {
+			return fmt.Errorf("batch: check job: partition %d is cut at %d: it does not end there for good (R13)", p.Partition, p.End)
 		}
+		parts[p.Partition] = p
 	}
 	for _, f := range j.Files {
-		if !seen[f.Partition] {
+		switch p := parts[f.Partition]; {
+		case p == nil:
 			return fmt.Errorf("batch: check job: %s is of partition %d, which is not in the job", f.Path, f.Partition)
+		case j.Truth == Complete && f.First < p.Begin:
+			return fmt.Errorf("batch: check job: %s begins at offset %d, its partition at %d: the complete truth forgets nothing and is never pruned (R15)", f.Path, f.First, p.Begin)
 		}
 	}
 	return nil

@@ -22,12 +22,16 @@ var long = gen.Options{MinRecords: 100, MaxRecords: 600}
 
 // archiveCase archives a drawn case in files of a drawn length.
 func archiveCase(t *rapid.T, c *tracetest.Case) *archived {
+	return archiveIn(t, c, rapid.SampledFrom([]int{1000, 100, 37}).Draw(t, "rows per file"))
+}
+
+func archiveIn(t *rapid.T, c *tracetest.Case, perFile int) *archived {
 	dir, err := os.MkdirTemp("", "archive-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	a, err := archiveEvents(dir, c.Meter, decodeLog(c.Meter, c.Log), rapid.SampledFrom([]int{1000, 100, 37}).Draw(t, "rows per file"))
+	a, err := archiveEvents(dir, c.Meter, decodeLog(c.Meter, c.Log), perFile)
 	if err != nil {
 		t.Fatal(err)
 	}
