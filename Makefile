@@ -17,7 +17,7 @@ test: ## every test that needs no server
 
 race: ## the rooms with goroutines, and the pure core, under the race detector
 	$(GO) test -race -short ./meter ./pricing ./schemas ./trace ./stream ./diff ./story
-	$(GO) test -race -short -rapid.checks 5 -run 'TestTraces|TestRecovery|TestFollow|TestStop|TestStdin|TestNoLeaks' ./run
+	$(GO) test -race -short -run 'TestTraces|TestRecovery|TestFollow|TestStop|TestStdin|TestNoLeaks' ./run -rapid.checks=5
 
 lint: ## gofmt, vet, staticcheck
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
