@@ -1,3 +1,5 @@
+//go:build unix
+
 package run
 
 import (
@@ -48,7 +50,11 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv(lifeEnv); text != "" {
 		os.Exit(live(text))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if bigLogDir != "" {
+		_ = os.RemoveAll(bigLogDir)
+	}
+	os.Exit(code)
 }
 
 func live(text string) int {
