@@ -3,7 +3,7 @@ GO ?= go
 FUZZTIME ?= 10s
 BIN := bin/gmctl
 
-.PHONY: help build test race lint fuzz bench bench-once mutants crash cover clean
+.PHONY: help build test race lint fuzz bench day bench-once mutants crash cover clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,6 +29,9 @@ fuzz: ## every fuzz target for FUZZTIME each (default 10s)
 
 bench: build ## benchmarks that check their answer, beside their targets
 	scripts/bench.sh
+
+day: build ## a gateway's whole day, 25 M records, beside an hour of it and a fifth: time, CPU, memory, disk
+	$(GO) run ./internal/bench -gmctl $(BIN) -sizes 1000000,5000000,25000000
 
 bench-once: ## every Go benchmark once, so that none rots
 	$(GO) test -run '^$$' -bench . -benchtime 1x -short ./...

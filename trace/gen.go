@@ -36,10 +36,12 @@ type Gen struct {
 	Bots      int // share of requests or taps of an agent bot/...
 	Broken    int // share of records that come as a copy that is no JSON, too
 	// Of requests meters only:
-	Abandoned int   // share of requests without an end
-	Errors    int   // share of requests that end with ModelError
-	Progress  int   // share of requests that stream one to three progress records
-	TickEvery int64 // to every partition; 0: none
+	Abandoned int // share of requests without an end
+	Errors    int // share of requests that end with ModelError
+	Progress  int // share of requests that stream progress
+	// ProgressMost bounds the progress records of such a request: one to so many.
+	ProgressMost int
+	TickEvery    int64 // to every partition; 0: none
 }
 
 // NewGen is an ordinary minute of either kind, a little of everything in it.
@@ -48,7 +50,7 @@ func NewGen(kind meter.MeterKind) Gen {
 		Kind: kind, Format: Trace, Topic: "requests", Seed: 1, Start: 1_767_225_600_000, // 2026-01-01
 		Duration: 60_000, PerSecond: 20, Partitions: 3, Accounts: 6, HotShare: 400, SKUs: 4,
 		OutOfOrder: 20_000, Late: 10, LateBy: 60_000, BurstEvery: 300_000, BurstFor: 10_000, BurstDelay: 30_000,
-		Duplicate: 10, Conflict: 1, Bots: 20, Abandoned: 10, Errors: 20, Progress: 200, TickEvery: 10_000,
+		Duplicate: 10, Conflict: 1, Bots: 20, Abandoned: 10, Errors: 20, Progress: 200, ProgressMost: 3, TickEvery: 10_000,
 	}
 	if kind == meter.Events {
 		g.Topic, g.OutOfOrder = "taps", 5_000
@@ -85,6 +87,7 @@ func (g *Gen) Validate() error {
 	want(g.Format != Values || g.Partitions == 1, "%d partitions: plain event lines have one", g.Partitions)
 	want(g.Accounts >= 1 && g.Accounts <= 1_000_000, "%d accounts: want 1 to 1000000", g.Accounts)
 	want(g.SKUs >= 1 && g.SKUs <= 10_000, "%d skus: want 1 to 10000", g.SKUs)
+	want(g.ProgressMost >= 1 && g.ProgressMost <= 1000, "at most %d progress records: want 1 to 1000", g.ProgressMost)
 	for _, s := range []struct {
 		name  string
 		share int

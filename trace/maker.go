@@ -142,7 +142,7 @@ func (m *maker) request(start int64) {
 
 	completion := 1 + m.dice.below(1500)
 	if m.dice.share(m.Progress) {
-		for n, k := 1+m.dice.below(3), int64(1); k <= n; k++ {
+		for n, k := 1+m.dice.below(int64(m.ProgressMost)), int64(1); k <= n; k++ {
 			p := r
 			p.what, p.time, p.a = aProgress, start+latency*k/(n+1), completion*k/(n+1)
 			m.deliver(p, delay)

@@ -58,6 +58,8 @@ func (a *app) traceGen() *cobra.Command {
 			set("conflicts", func() { base.Conflict = g.Conflict })
 			set("abandoned", func() { base.Abandoned = g.Abandoned })
 			set("broken", func() { base.Broken = g.Broken })
+			set("progress", func() { base.Progress = g.Progress })
+			set("progress-most", func() { base.ProgressMost = g.ProgressMost })
 			set("format", func() {
 				if base.Format = trace.Format(format); base.Format == trace.Values && !cmd.Flags().Changed("partitions") {
 					base.Partitions = 1 // plain event lines have one
@@ -99,6 +101,8 @@ func (a *app) traceGen() *cobra.Command {
 	f.IntVar(&g.Conflict, "conflicts", g.Conflict, "per mille that come again with other numbers")
 	f.IntVar(&g.Abandoned, "abandoned", g.Abandoned, "per mille of requests without an end")
 	f.IntVar(&g.Broken, "broken", g.Broken, "per mille that come also as broken JSON")
+	f.IntVar(&g.Progress, "progress", g.Progress, "per mille of requests that stream progress records")
+	f.IntVar(&g.ProgressMost, "progress-most", g.ProgressMost, "progress records of such a request: one to so many")
 	f.StringVar(&format, "format", "trace", "trace, or values: plain event lines of an events log")
 	return cmd
 }
