@@ -51,7 +51,7 @@ func ReadFile(name string, r io.Reader, opt FileOptions) (*File, error) {
 	case "json":
 		err = f.jsonLines(bufio.NewReader(r))
 	default:
-		err = fmt.Errorf("cannot tell its format: want a name in .csv, .json, .jsonl or .ndjson, or say which")
+		err = fmt.Errorf("cannot tell its format: want a name in .csv, .json, .jsonl, .ndjson or .parquet")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("diff: read %s%w", name, withLine(f.line, err))
@@ -100,7 +100,7 @@ type fileReader struct {
 
 // ownColumns are those that `bill` and `recompute` print and that say nothing about totals.
 var ownColumns = []string{"window_start", "state", "revision", "amount_usd", "adjustment_usd", "price_source", "unpriced_requests",
-	"set_hash", "overflow"}
+	"set_hash", "overflow", "window_end_utc", "total_pico"}
 
 // theirs is what the file calls a column of ours.
 func (f *fileReader) theirs(ours string) string {

@@ -38,6 +38,11 @@ func (e *Engine) Query(ctx context.Context, job *batch.Job, tables []Table, view
 			return err
 		}
 	}
+	return s.query(ctx, text, head, row)
+}
+
+// query runs text; head is called once with the columns, row with each row.
+func (s *session) query(ctx context.Context, text string, head func(columns []string) error, row func([]driver.Value) error) error {
 	return s.conn.Raw(func(raw any) error {
 		rows, err := raw.(driver.QueryerContext).QueryContext(ctx, text, nil)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 
 func (a *app) bill() *cobra.Command {
 	var rng timeRange
-	var format rowFormat
+	format := rowFormat{parquet: true}
 	var account, by string
 	var asOf int64
 	cmd := &cobra.Command{
@@ -50,7 +50,7 @@ func (a *app) bill() *cobra.Command {
 			if rows, err = group(o.Meter, rows, grouping(by)); err != nil {
 				return err
 			}
-			return format.print(a.stdout, o.Meter, rows, grouping(by))
+			return format.print(cmd.Context(), a.stdout, o.Meter, rows, grouping(by))
 		},
 	}
 	rng.flags(cmd)

@@ -51,7 +51,7 @@ func (t *teller) tenMinutes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	own, err := t.partnerLog()
+	own, err := t.partnerLog(ctx)
 	if err != nil {
 		return err
 	}
@@ -84,12 +84,12 @@ func requests(r *meter.Row) int64 {
 }
 
 // partnerLog counts the partner's own log by window.
-func (t *teller) partnerLog() (map[int64]int64, error) {
+func (t *teller) partnerLog(ctx context.Context) (map[int64]int64, error) {
 	o, err := t.folder("gatewaymeter.yaml")
 	if err != nil {
 		return nil, err
 	}
-	side, err := (&sides{app: t.a, folder: o, flags: &diffFlags{}}).fileSide(t.path("partner.csv"))
+	side, err := (&sides{app: t.a, folder: o, flags: &diffFlags{}}).fileSide(ctx, t.path("partner.csv"))
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -40,7 +41,7 @@ Without arguments: the ledger against the recompute of the archive. A side is
   ledger               what the stream wrote
   recompute            the archive, recomputed (--truth as-streamed or complete)
   archive:METER_FILE   what another meter would have billed on the same archive
-  FILE                 CSV or JSON lines: totals (account, window_end and any of requests, total_usd, quantities), or single
+  FILE                 CSV, JSON lines or Parquet: totals (account, window_end and any of requests, total_usd, quantities), or single
                        events (account, time, reference): a partner's own log. --columns time=at maps other names.`,
 		Example: `  gmctl diff
   gmctl diff --truth complete               # what the lateness policy costs, itemised
@@ -137,7 +138,7 @@ func (a *app) printReport(f *diffFlags, report *diff.Report) error {
 }
 
 // fileSide reads a partner's file.
-func (s *sides) fileSide(path string) (*diff.Side, error) {
+func (s *sides) fileSide(ctx context.Context, path string) (*diff.Side, error) {
 	columns := map[string]string{}
 	for _, c := range s.flags.columns {
 		ours, theirs, ok := strings.Cut(c, "=")
@@ -148,11 +149,15 @@ func (s *sides) fileSide(path string) (*diff.Side, error) {
 	}
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(path, "./\\") {
-		return nil, hint(err, "a side is ledger, recompute, archive:METER_FILE, or a CSV or JSON-lines file")
+		return nil, hint(err, "a side is ledger, recompute, archive:METER_FILE, or a file in .csv, .jsonl or .parquet")
 	} else if err != nil {
 		return nil, err
 	}
-	side, err := diff.ReadFile(path, file, diff.FileOptions{Columns: columns, Quantities: s.QuantityNames(), WindowSize: s.Window.Size, MinTime: s.Event.MinTime})
+	lines, format := io.Reader(file), ""
+	if strings.HasSuffix(strings.ToLower(path), ".parquet") {
+		lines, format = parquetLines(ctx, s.audit.engine(), path), "json"
+	}
+	side, err := diff.ReadFile(path, lines, diff.FileOptions{Format: format, Columns: columns, Quantities: s.QuantityNames(), WindowSize: s.Window.Size, MinTime: s.Event.MinTime})
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ type recomputeFlags struct {
 }
 
 func (a *app) recompute() *cobra.Command {
-	var f recomputeFlags
+	f := recomputeFlags{format: rowFormat{parquet: true}}
 	cmd := &cobra.Command{
 		Use:     "recompute",
 		GroupID: groupAudit,
@@ -183,7 +183,7 @@ func (a *app) deliver(ctx context.Context, u *audit, job *batch.Job, s scope, f 
 		if err != nil {
 			return err
 		}
-		if err := f.format.print(a.stdout, u.Meter, rows, grouping(f.by)); err != nil {
+		if err := f.format.print(ctx, a.stdout, u.Meter, rows, grouping(f.by)); err != nil {
 			return err
 		}
 		if f.summary.json() {

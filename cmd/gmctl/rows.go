@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -14,17 +15,26 @@ import (
 	"github.com/gatewaymeter/gatewaymeter/meter"
 )
 
-// rowFormat is --format of the verbs that print rows.
-type rowFormat struct{ format string }
+// rowFormat is --format of the verbs that print tables; those that print rows of a bill have Parquet, too.
+type rowFormat struct {
+	format  string
+	parquet bool
+}
 
 func (f *rowFormat) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.format, "format", "table", "table, json (one object a line) or csv")
+	usage := "table, json (one object a line) or csv"
+	if f.parquet {
+		usage = "table, json (one object a line), csv or parquet"
+	}
+	cmd.Flags().StringVar(&f.format, "format", "table", usage)
 }
 
 func (f *rowFormat) check() error {
-	switch f.format {
-	case "table", "json", "csv":
+	switch {
+	case f.format == "table", f.format == "json", f.format == "csv", f.format == "parquet" && f.parquet:
 		return nil
+	case f.parquet:
+		return hint(fmt.Errorf("--format %q is unknown", clip(f.format)), "use table, json, csv or parquet")
 	}
 	return hint(fmt.Errorf("--format %q is unknown", clip(f.format)), "use table, json or csv")
 }
@@ -39,7 +49,7 @@ const (
 )
 
 // print writes rows and, for a table, their sum.
-func (f *rowFormat) print(w io.Writer, m *meter.Meter, rows []meter.Row, by grouping) error {
+func (f *rowFormat) print(ctx context.Context, w io.Writer, m *meter.Meter, rows []meter.Row, by grouping) error {
 	buf := bufio.NewWriterSize(w, 1<<16)
 	var err error
 	switch f.format {
@@ -53,6 +63,8 @@ func (f *rowFormat) print(w io.Writer, m *meter.Meter, rows []meter.Row, by grou
 		}
 	case "csv":
 		err = rowsCSV(buf, m, rows, by)
+	case "parquet":
+		err = rowsParquet(ctx, w, m, rows, by)
 	default:
 		err = rowsTable(buf, m, rows, by)
 	}

@@ -127,7 +127,7 @@ func (s *sides) side(ctx context.Context, name string) (*diff.Side, error) {
 	case strings.HasPrefix(name, "topic:"):
 		return nil, fmt.Errorf("diff: side %q: Kafka topics are not built yet", clip(name))
 	}
-	return s.fileSide(name)
+	return s.fileSide(ctx, name)
 }
 
 // own is what all sides of our own have.

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql/driver"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gatewaymeter/gatewaymeter/batch/duckdb"
+	"github.com/gatewaymeter/gatewaymeter/meter"
+)
+
+// rowsParquet writes rows as Parquet with the columns of CSV; amounts are exact text, the total an integer of
+// pico-dollars too (null where it does not fit).
+func rowsParquet(ctx context.Context, w io.Writer, m *meter.Meter, rows []meter.Row, by grouping) error {
+	if isTerminal(w) {
+		return hint(errors.New("Parquet is no text for a terminal"), "redirect it: > rows.parquet")
+	}
+	dir, err := os.MkdirTemp("", "gmctl-rows-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	columns, order := []string{"account VARCHAR"}, "account, window_end"
+	if by == bySKU {
+		columns, order = append(columns, "sku VARCHAR", "tier INTEGER"), order+", sku, tier"
+	}
+	columns = append(columns, "window_start BIGINT", "window_end BIGINT", "state VARCHAR", "revision BIGINT", "requests BIGINT")
+	for _, name := range m.QuantityNames() {
+		columns = append(columns, `"`+name+`" BIGINT`)
+	}
+	columns = append(columns, "amount_usd VARCHAR", "adjustment_usd VARCHAR", "total_usd VARCHAR", "total_pico BIGINT", "price_source VARCHAR",
+		"unpriced_requests BIGINT", "set_hash VARCHAR")
+	path := filepath.Join(dir, "rows.parquet")
+	engine := duckdb.New(duckdb.Config{TempDir: dir})
+	if err := engine.WriteParquet(ctx, path, columns, order, len(rows), func(i int) []driver.Value { return parquetRow(m, &rows[i], by) }, nil); err != nil {
+		return err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, file)
+	return errors.Join(err, file.Close())
+}
+
+func parquetRow(m *meter.Meter, r *meter.Row, by grouping) []driver.Value {
+	values := []driver.Value{r.Account}
+	if by == bySKU {
+		values = append(values, r.Cells[0].SKU, r.Cells[0].Tier)
+	}
+	values = append(values, r.WindowStart(m), r.WindowEnd, r.State.String(), r.Revision, r.Usage.Requests)
+	for q := range m.Event.Quantities {
+		values = append(values, r.Usage.Quantities[q])
+	}
+	total := r.Total()
+	var pico driver.Value
+	if n, fits := total.Int64(); fits {
+		pico = n
+	}
+	return append(values, r.Amount.USD(), r.Adjustment.USD(), total.USD(), pico, r.Source, r.Unpriced, fmt.Sprintf("%016x", r.Usage.SetHash))
+}
+
+// parquetLines is a Parquet file as JSON lines, for a reader of those: whole numbers, text and times as they are. Only
+// the reader knows which columns matter, so a float comes as a text that is no number: it cannot pass for exact.
+func parquetLines(ctx context.Context, engine *duckdb.Engine, path string) io.Reader {
+	r, w := io.Pipe()
+	go func() { // ends when the file does, or when the reader fails and the pipe with it
+		var names []string
+		var line bytes.Buffer
+		err := engine.ReadParquet(ctx, path, func(columns []string) error { names = columns; return nil }, func(values []driver.Value) error {
+			line.Reset()
+			if err := jsonLine(&line, names, values); err != nil {
+				return err
+			}
+			_, err := w.Write(line.Bytes())
+			return err
+		})
+		w.CloseWithError(err)
+	}()
+	return r
+}
+
+func jsonLine(line *bytes.Buffer, names []string, values []driver.Value) error {
+	for i, v := range values {
+		line.WriteByte("{,"[min(i, 1)])
+		name, err := json.Marshal(names[i])
+		if err != nil {
+			return err
+		}
+		line.Write(name)
+		line.WriteByte(':')
+		if err := jsonValue(line, v); err != nil {
+			return fmt.Errorf("column %s: %w", names[i], err)
+		}
+	}
+	line.WriteString("}\n")
+	return nil
+}
+
+func jsonValue(line *bytes.Buffer, v driver.Value) error {
+	switch v := v.(type) {
+	case nil:
+		line.WriteString("null")
+		return nil
+	case bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, *big.Int:
+		fmt.Fprint(line, v)
+		return nil
+	case time.Time:
+		if v.Nanosecond()%1e6 != 0 {
+			return jsonText(line, v.UTC().Format(time.RFC3339Nano)) // the reader says what it wants
+		}
+		line.WriteString(strconv.FormatInt(v.UnixMilli(), 10))
+		return nil
+	case fmt.Stringer: // DECIMAL, UUID
+		return jsonText(line, v.String())
+	case float32, float64:
+		return jsonText(line, fmt.Sprintf("the float %v", v))
+	case []byte:
+		if !utf8.Valid(v) {
+			return errors.New("bytes that are no UTF-8 text")
+		}
+		return jsonText(line, string(v))
+	case string:
+		return jsonText(line, v)
+	}
+	return jsonText(line, fmt.Sprint(v))
+}
+
+func jsonText(line *bytes.Buffer, s string) error {
+	text, err := json.Marshal(s)
+	line.Write(text)
+	return err
+}
