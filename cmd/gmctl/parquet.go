@@ -23,7 +23,7 @@ import (
 // pico-dollars too (null where it does not fit).
 func rowsParquet(ctx context.Context, w io.Writer, m *meter.Meter, rows []meter.Row, by grouping) error {
 	if isTerminal(w) {
-		return hint(errors.New("Parquet is no text for a terminal"), "redirect it: > rows.parquet")
+		return hint(errors.New("a Parquet file is no text for a terminal"), "redirect it: > rows.parquet")
 	}
 	dir, err := os.MkdirTemp("", "gmctl-rows-")
 	if err != nil {
