@@ -14,7 +14,7 @@ import (
 
 func (a *app) bill() *cobra.Command {
 	var rng timeRange
-	format := rowFormat{parquet: true}
+	format := rowFormat{more: "parquet"}
 	var account, by string
 	var asOf int64
 	cmd := &cobra.Command{

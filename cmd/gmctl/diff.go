@@ -29,7 +29,7 @@ type diffFlags struct {
 }
 
 func (a *app) diff() *cobra.Command {
-	var f diffFlags
+	f := diffFlags{format: rowFormat{more: "html"}}
 	cmd := &cobra.Command{
 		Use:     "diff [LEFT RIGHT]",
 		GroupID: groupAudit,
@@ -46,7 +46,8 @@ Without arguments: the ledger against the recompute of the archive. A side is
 		Example: `  gmctl diff
   gmctl diff --truth complete               # what the lateness policy costs, itemised
   gmctl diff archive:naive.yaml partner.csv # why a partner's count differs
-  gmctl diff ledger totals.jsonl --format json`,
+  gmctl diff ledger totals.jsonl --format json
+  gmctl diff --format html > report.html    # one page with pictures, to send`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch len(args) {
@@ -67,7 +68,7 @@ Without arguments: the ledger against the recompute of the archive. A side is
 	fl.StringSliceVar(&f.columns, "columns", nil, "names of a file's columns, as ours=theirs: time=at,reference=click")
 	fl.BoolVar(&f.allowLost, "allow-lost", false, "forgive what ranges that were accepted as lost explain")
 	fl.BoolVar(&f.allAccounts, "all-accounts", false, "against a file of single events: compare accounts that it does not name, too")
-	fl.BoolVar(&f.allRows, "all-rows", false, "print every differing row of a table, not the first 50")
+	fl.BoolVar(&f.allRows, "all-rows", false, "print every differing row: a table has the first 50, a page the first 1000")
 	return cmd
 }
 
@@ -111,12 +112,18 @@ func (a *app) runDiff(ctx context.Context, f *diffFlags, left, right string) (er
 	if err != nil {
 		return err
 	}
-	return a.printReport(f, report)
+	return a.printReport(f, report, s.facts(from, to))
 }
 
-func (a *app) printReport(f *diffFlags, report *diff.Report) error {
+func (a *app) printReport(f *diffFlags, report *diff.Report, facts [][2]string) error {
 	var err error
 	switch f.format.format {
+	case "html":
+		options := diff.HTMLOptions{Facts: facts}
+		if f.allRows {
+			options.MaxRows = -1
+		}
+		err = report.WriteHTML(a.stdout, options)
 	case "json":
 		err = report.WriteJSON(a.stdout)
 	case "csv":

@@ -27,7 +27,7 @@ type recomputeFlags struct {
 }
 
 func (a *app) recompute() *cobra.Command {
-	f := recomputeFlags{format: rowFormat{parquet: true}}
+	f := recomputeFlags{format: rowFormat{more: "parquet"}}
 	cmd := &cobra.Command{
 		Use:     "recompute",
 		GroupID: groupAudit,

@@ -15,28 +15,30 @@ import (
 	"github.com/gatewaymeter/gatewaymeter/meter"
 )
 
-// rowFormat is --format of the verbs that print tables; those that print rows of a bill have Parquet, too.
+// rowFormat is --format of the verbs that print tables; some have more formats than those all have.
 type rowFormat struct {
-	format  string
-	parquet bool
+	format string
+	more   string // "parquet", "html" or none
 }
 
 func (f *rowFormat) flags(cmd *cobra.Command) {
-	usage := "table, json (one object a line) or csv"
-	if f.parquet {
-		usage = "table, json (one object a line), csv or parquet"
-	}
-	cmd.Flags().StringVar(&f.format, "format", "table", usage)
+	cmd.Flags().StringVar(&f.format, "format", "table", f.known("table", "json (one object a line)", "csv"))
 }
 
 func (f *rowFormat) check() error {
-	switch {
-	case f.format == "table", f.format == "json", f.format == "csv", f.format == "parquet" && f.parquet:
+	if f.format == "table" || f.format == "json" || f.format == "csv" || f.format == f.more && f.more != "" {
 		return nil
-	case f.parquet:
-		return hint(fmt.Errorf("--format %q is unknown", clip(f.format)), "use table, json, csv or parquet")
 	}
-	return hint(fmt.Errorf("--format %q is unknown", clip(f.format)), "use table, json or csv")
+	return hint(fmt.Errorf("--format %q is unknown", clip(f.format)), "use %s", f.known("table", "json", "csv"))
+}
+
+// known lists the formats in words.
+func (f *rowFormat) known(words ...string) string {
+	if f.more != "" {
+		words = append(words, f.more)
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // grouping is --by: rows as they are, one row an account, or one row a sku and tier.
