@@ -15,9 +15,12 @@ type Decoder struct {
 	scanner scanner
 	fields  fields
 	kinds   []kindWord
+	reads   [meter.KindTick + 1][]int // by kind: the quantities that are read on it
+	wholes  []whole
 
 	record []byte // the value that is being decoded
-	buf    []byte // scratch for ids, unescaped texts and payloads
+	buf    []byte // scratch for ids and payloads
+	ids    arena
 	texts  interner
 	tags   interner // attributes, apart so that many values there do not push accounts out
 }
@@ -34,6 +37,13 @@ type fields struct {
 type kindWord struct {
 	word string
 	kind meter.Kind
+}
+
+// A whole is a quantity with the parts that it has, as indexes and as bits of meter.Event.Present.
+type whole struct {
+	index int
+	parts []int
+	bits  uint64
 }
 
 // maxText is the longest text of an identity part, account, sku, status, attribute or reference, in bytes (R2).
@@ -63,6 +73,10 @@ func NewDecoder(m *meter.Meter) *Decoder {
 		d.kinds = append(d.kinds, kindWord{word, kind})
 	}
 	d.root, d.spans = &p.root, make([]span, p.spans)
+	for k := range d.reads {
+		d.reads[k] = readOn(e.Quantities, meter.Kind(k))
+	}
+	d.wholes = wholesOf(e.Quantities)
 	return d
 }
 
@@ -81,10 +95,10 @@ func equal(a, b []int) bool {
 // Decode fills *e completely from r (R2). It may reuse the memory of e.Quantities and e.Attributes and keeps
 // nothing of r.Value.
 func (d *Decoder) Decode(r *meter.Record, e *meter.Event) {
-	*e = meter.Event{
-		Partition: r.Partition, Offset: r.Offset, Byte: r.Byte, LogTime: r.LogTime, HasLogTime: r.HasLogTime,
-		Quantities: zeroed(e.Quantities, len(d.event.Quantities)), Attributes: zeroed(e.Attributes, len(d.event.Attributes)),
-	}
+	quantities, attributes := zeroed(e.Quantities, len(d.event.Quantities)), zeroed(e.Attributes, len(d.event.Attributes))
+	*e = meter.Event{} // and then field by field: a literal would be made elsewhere and copied here
+	e.Partition, e.Offset, e.Byte, e.LogTime, e.HasLogTime = r.Partition, r.Offset, r.Byte, r.LogTime, r.HasLogTime
+	e.Quantities, e.Attributes = quantities, attributes
 	if r.Received {
 		e.LogTime, e.HasLogTime = 0, false
 	}

@@ -66,7 +66,7 @@ func (d *Decoder) id(e *meter.Event) bool {
 		}
 		d.part(part)
 	}
-	e.ID = meter.ID(d.buf)
+	e.ID = meter.ID(d.ids.text(d.buf))
 	e.IDHash = xxh3.Hash(d.buf)
 	return true
 }
@@ -90,7 +90,7 @@ func (d *Decoder) reference(e *meter.Event) {
 		}
 		d.part(part)
 	}
-	e.Reference = meter.ID(d.buf)
+	e.Reference = meter.ID(d.ids.text(d.buf))
 }
 
 func (d *Decoder) source(s *meter.Source, field int) (string, bool) {
@@ -118,24 +118,48 @@ func (d *Decoder) time(e *meter.Event) meter.Reason {
 	return meter.ReasonNone
 }
 
-// reads reports whether a quantity is read on a kind.
-func reads(q *meter.Quantity, k meter.Kind) bool {
-	switch k {
-	case meter.KindStart:
-		return !q.OnEnd
-	case meter.KindProgress, meter.KindComplete, meter.KindError:
-		return q.OnEnd
+// readOn lists the quantities that are read on a kind.
+func readOn(quantities []meter.Quantity, k meter.Kind) []int {
+	var list []int
+	for i := range quantities {
+		switch k {
+		case meter.KindStart:
+			if quantities[i].OnEnd {
+				continue
+			}
+		case meter.KindProgress, meter.KindComplete, meter.KindError:
+			if !quantities[i].OnEnd {
+				continue
+			}
+		case meter.KindEvent:
+		default:
+			continue
+		}
+		list = append(list, i)
 	}
-	return k == meter.KindEvent
+	return list
+}
+
+func wholesOf(quantities []meter.Quantity) []whole {
+	var list []whole
+	for w := range quantities {
+		x := whole{index: w}
+		for i := range quantities {
+			if quantities[i].PartOf == w {
+				x.parts = append(x.parts, i)
+				x.bits |= 1 << i
+			}
+		}
+		if x.parts != nil {
+			list = append(list, x)
+		}
+	}
+	return list
 }
 
 func (d *Decoder) quantities(e *meter.Event) meter.Reason {
-	for i := range d.event.Quantities {
-		q := &d.event.Quantities[i]
-		if !reads(q, e.Kind) {
-			continue
-		}
-		v, present, ok := d.quantity(q, d.fields.quantities[i], e.Kind)
+	for _, i := range d.reads[e.Kind] {
+		v, present, ok := d.quantity(&d.event.Quantities[i], d.fields.quantities[i], e.Kind)
 		if !ok {
 			return meter.BadQuantity
 		}
@@ -168,21 +192,19 @@ func (d *Decoder) quantity(q *meter.Quantity, field int, k meter.Kind) (v int64,
 
 // parts checks that the parts of each whole do not exceed it; a part without its whole does (R2).
 func (d *Decoder) parts(e *meter.Event) meter.Reason {
-	for i := range d.event.Quantities {
-		w := d.event.Quantities[i].PartOf
-		if w < 0 || e.Present&(1<<i) == 0 {
+	for i := range d.wholes {
+		w := &d.wholes[i]
+		if e.Present&w.bits == 0 {
 			continue
 		}
-		if e.Present&(1<<w) == 0 {
+		if e.Present&(1<<w.index) == 0 {
 			return meter.BadUsage
 		}
 		var sum int64 // of at most 64 parts of at most 1e12
-		for k := range d.event.Quantities {
-			if d.event.Quantities[k].PartOf == w {
-				sum += e.Quantities[k]
-			}
+		for _, k := range w.parts {
+			sum += e.Quantities[k]
 		}
-		if sum > e.Quantities[w] {
+		if sum > e.Quantities[w.index] {
 			return meter.BadUsage
 		}
 	}

@@ -15,10 +15,8 @@ func (d *Decoder) payload(e *meter.Event) uint64 {
 		return 0
 	}
 	d.buf = binary.LittleEndian.AppendUint64(d.buf[:0], uint64(e.Time))
-	for i := range d.event.Quantities {
-		if reads(&d.event.Quantities[i], e.Kind) {
-			d.buf = binary.LittleEndian.AppendUint64(d.buf, uint64(e.Quantities[i]))
-		}
+	for _, i := range d.reads[e.Kind] {
+		d.buf = binary.LittleEndian.AppendUint64(d.buf, uint64(e.Quantities[i]))
 	}
 	if e.Kind == meter.KindStart || e.Kind == meter.KindEvent {
 		d.word(e.Account)

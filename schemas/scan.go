@@ -2,6 +2,8 @@ package schemas
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 )
 
 // maxDepth is how deep objects and arrays may nest (R2); the record's own object is depth 1.
@@ -47,6 +49,7 @@ type scanner struct {
 	names     []name
 	unescaped []byte
 	duplicate bool
+	shapes    shapes
 }
 
 type name struct {
@@ -58,11 +61,32 @@ type name struct {
 // manyNames is from how many names on an object's names are kept in a map.
 const manyNames = 48
 
-// scan reads all of b and fills spans, which it clears first. The root is the trie's.
+// scan reads all of b and fills spans, which it clears first. The root is the trie's, the same for all texts.
 func (s *scanner) scan(b []byte, root *node, spans []span) verdict {
+	s.begin(b, spans)
+	if s.follow() {
+		if s.duplicate {
+			return duplicated
+		}
+		return sound
+	}
+	s.begin(b, spans)
+	v := s.full(root)
+	if v == sound {
+		s.learn(root)
+	}
+	return v
+}
+
+func (s *scanner) begin(b []byte, spans []span) {
 	clear(spans)
 	s.text, s.spans = b, spans
 	s.names, s.unescaped, s.duplicate = s.names[:0], s.unescaped[:0], false
+}
+
+// full reads the text name by name.
+func (s *scanner) full(root *node) verdict {
+	b := s.text
 	i := s.space(0)
 	if i >= len(b) || b[i] != '{' {
 		return broken
@@ -255,9 +279,22 @@ func (s *scanner) value(i int, n *node, depth int) int {
 	return end
 }
 
-// small reads up to 18 plain digits; end is -1 where there are more or they are not all of the number.
+// small reads up to 18 plain digits; end is -1 where there are more or they are not all of the number. No digit at all is
+// the number 0 that ends where it begins.
 func small(b []byte, i int) (end int, v int64) {
-	for k := i; k < len(b); k++ {
+	k := i
+	for k+8 <= len(b) {
+		digits := binary.LittleEndian.Uint64(b[k:]) ^ zeros
+		n := bits.TrailingZeros64((digits+0x7676767676767676|digits)&0x8080808080808080) >> 3 // bytes above 9 carry into their high bit
+		if n == 0 {
+			break
+		}
+		v = v*powers[n] + eight(digits<<(64-8*n)) // leading zeros
+		if k += n; n < 8 || k-i > 18 {
+			break
+		}
+	}
+	for ; k < len(b); k++ {
 		c := b[k] - '0'
 		if c > 9 {
 			if k-i > 18 || b[k] == '.' || b[k]|0x20 == 'e' {
@@ -268,6 +305,18 @@ func small(b []byte, i int) (end int, v int64) {
 		v = v*10 + int64(c)
 	}
 	return -1, 0 // nothing follows, so the object is not closed
+}
+
+// zeros are eight digits 0.
+const zeros = 0x3030303030303030
+
+var powers = [9]int64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}
+
+// eight is the number of eight digits, the first one in the lowest byte.
+func eight(digits uint64) int64 {
+	digits = digits*10 + digits>>8 // pairs, in every other byte
+	const pairs = 0x000000FF000000FF
+	return int64(uint32(((digits&pairs)*(100+1000000<<32) + (digits>>16&pairs)*(1+10000<<32)) >> 32))
 }
 
 // array reads the elements after '['. No path leads into an array.

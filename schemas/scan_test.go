@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -181,4 +182,26 @@ func FuzzScan(f *testing.F) {
 	}
 	d := NewDecoder(requestsMeter())
 	f.Fuzz(func(t *testing.T, b []byte) { checkScan(t, d, b) })
+}
+
+// TestSmall: every length of digits at every distance from the end of the text, and what may follow.
+func TestSmall(t *testing.T) {
+	for n := range 22 {
+		for _, behind := range []string{"", ",", "}", "/", ":", " ", ".5", "e3", "E3", "\x00", "\xff", ",123456789", "}}}}}}}}}}}", "\xb0\xb1\xb2\xb3\xb4\xb5\xb6\xb7\xb8"} {
+			digits := "918273645546372819095"[:n]
+			b := []byte("x" + digits + behind)
+			end, v := small(b, 1)
+			want := n + 1
+			if behind == "" || n > 18 || behind[0] == '.' || behind[0]|0x20 == 'e' {
+				want = -1
+			}
+			var number int64
+			if want >= 0 && n > 0 {
+				number, _ = strconv.ParseInt(digits, 10, 64)
+			}
+			if end != want || v != number {
+				t.Errorf("small of %q is %d up to %d, want %d up to %d", b[1:], v, end, number, want)
+			}
+		}
+	}
 }
