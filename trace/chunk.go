@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/zeebo/xxh3" // XXH3-128 for the hash of a prefix: the maintained pure-Go port with assembly
 
@@ -37,7 +38,8 @@ func (c *Chunk) Decode(lines []Line, decode func(i int, r *meter.Record) (sound 
 	for len(rest) > 0 {
 		text, size := firstLine(rest)
 		i := len(lines)
-		lines = append(lines, Line{Number: number, End: at + int64(size)})
+		lines = slices.Grow(lines, 1)[:i+1]
+		lines[i].Idle, lines[i].Number, lines[i].End = nil, number, at+int64(size)
 		if err := c.line(text, at, &lines[i], i, decode); err != nil {
 			return lines[:i], &Error{File: c.File, Line: number, Err: err}
 		}
