@@ -47,11 +47,13 @@ type benchTotals struct {
 // A benchLog is a day of a gateway, n requests in 8 partitions, five records each: start, three of progress, end. One request in 97 has no end,
 // one in 101 an end that comes half an hour late, one in 103 its end twice.
 type benchLog struct {
-	m      *meter.Meter
-	card   *meter.RateCard
-	job    *batch.Job
-	events int64
-	want   benchTotals
+	m    *meter.Meter
+	card *meter.RateCard
+	job  *batch.Job
+	// requests is how many there are, events how many records.
+	requests int
+	events   int64
+	want     benchTotals
 }
 
 const (
@@ -92,7 +94,7 @@ func newBenchLog(tb testing.TB, dir string, n int) *benchLog {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	l := &benchLog{m: m, card: &meter.RateCard{Revision: "bench"}, job: &batch.Job{Meter: m, Truth: batch.AsStreamed}}
+	l := &benchLog{requests: n, m: m, card: &meter.RateCard{Revision: "bench"}, job: &batch.Job{Meter: m, Truth: batch.AsStreamed}}
 	l.want.rows = map[meter.RowKey]int64{}
 	for sku := range 30 {
 		for _, q := range m.Event.Quantities {
@@ -205,7 +207,7 @@ func (l *benchLog) event(e *meter.Event, r benchRecord, part int32, offset int64
 		Quantities: e.Quantities[:0]}
 	e.IDHash, e.Reference = e.ID.Hash64(), e.ID
 	e.Quantities = append(e.Quantities, 0, 0, 0)
-	n := l.n()
+	n := l.requests
 	switch r.step {
 	case stepStart:
 		e.Kind, e.Account, e.SKU, e.Time = meter.KindStart, benchAccount(i), benchSKU(int(chance(i, 2)%30)), l.startTime(i, n)
@@ -218,10 +220,6 @@ func (l *benchLog) event(e *meter.Event, r benchRecord, part int32, offset int64
 		e.Quantities[2], e.Present = int64(r.step-1)*10, 4
 	}
 }
-
-var benchN int
-
-func (l *benchLog) n() int { return benchN }
 
 // check compares a result with what is known from how the log was made.
 func (l *benchLog) check(r *batch.Result) error {
@@ -256,7 +254,6 @@ func cpuSeconds() float64 {
 func BenchmarkRecompute(b *testing.B) {
 	for _, n := range []int{200_000, 1_000_000} {
 		b.Run(fmt.Sprintf("events=%dM", n/200_000), func(b *testing.B) {
-			benchN = n
 			dir := os.Getenv("BENCH_DIR")
 			if dir == "" {
 				dir = b.TempDir()
