@@ -36,8 +36,8 @@ day: build ## a gateway's whole day, 25 M records, beside an hour of it and a fi
 bench-once: ## every Go benchmark once, so that none rots
 	$(GO) test -run '^$$' -bench . -benchtime 1x -short ./...
 
-mutants: ## broken rules in the stream, each of which has to be noticed
-	$(GO) test -count=1 -timeout 30m -run Mutants ./internal/mutants -args -mutants
+mutants: ## broken rules in the stream and in the SQL, each of which has to be noticed
+	$(GO) test -count=1 -timeout 90m -run Mutants ./internal/mutants -args -mutants
 
 crash: ## SIGKILL at random moments, with real processes
 	$(GO) test -count=1 -timeout 30m -run Kill ./cmd/gmctl ./run
