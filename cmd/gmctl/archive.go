@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +16,8 @@ import (
 )
 
 func (a *app) archive() *cobra.Command {
-	cmd := &cobra.Command{Use: "archive", GroupID: groupAudit, Short: "List the archive, or prove it complete"}
+	cmd := &cobra.Command{Use: "archive", GroupID: groupAudit, Short: "List the archive, or prove it complete",
+		Example: "  gmctl archive list\n  gmctl archive verify"}
 	cmd.AddCommand(a.archiveVerify(), a.archiveList())
 	return cmd
 }
@@ -109,22 +109,21 @@ func (a *app) listArchive(arc *archive.Archive, format string) error {
 		}
 		return nil
 	}
-	tw := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "partition\toffsets\trows\tbytes\tfile")
+	t := newTable("partition", "offsets", ">rows", ">bytes", "file")
 	var files int
 	var rows, bytes int64
 	for _, p := range arc.Partitions {
 		for _, f := range p.Files {
-			fmt.Fprintf(tw, "%s\t[%d, %d)\t%d\t%d\t%s\n", cell(p.Source.String()), f.First, f.Next, f.Rows, f.Size, cell(f.Name))
+			t.row(cell(p.Source.String()), fmt.Sprintf("[%d, %d)", f.First, f.Next), text(f.Rows), text(f.Size), cell(f.Name))
 			files, rows, bytes = files+1, rows+f.Rows, bytes+f.Size
 		}
 	}
-	if err := tw.Flush(); err != nil {
+	if err := t.print(a.stdout, terminalWidth(a.stdout)); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "%d files, %d rows, %d bytes\n", files, rows, bytes)
+	a.tell("%s, %s, %s", plural(files, "file"), plural(rows, "row"), plural(bytes, "byte"))
 	if err := arc.Err(); err != nil {
-		return hint(err, "gmctl archive verify names every fault")
+		return hint(err, "'gmctl archive verify' names every fault")
 	}
 	return nil
 }
@@ -133,8 +132,10 @@ func (a *app) archiveVerify() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify",
 		Short: "Prove the archive complete: no gap, overlap, changed byte, missing tail",
-		Long: `verify reads every file whole: the hash chain through the footers to the ledger's head, every row against its raw bytes (bucket,
-fields, id, hashes, prior_max_reach), every row count. It needs no trust in the program that wrote them but this one. Exit 1 if it finds a fault.`,
+		Long: `verify reads every file whole: the hash chain through the footers to the
+ledger's head, every row against its raw bytes (bucket, fields, id, hashes,
+prior_max_reach), every row count. It needs no trust in the program that wrote
+them but this one. Exit 1 if it finds a fault.`,
 		Example: "  gmctl archive verify",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := a.open()
@@ -203,11 +204,11 @@ func (a *app) printVerify(r *archive.Report) error {
 		fmt.Fprintln(a.stdout, clean(f.String()))
 	}
 	if r.Suppressed > 0 {
-		fmt.Fprintf(a.stdout, "and %d more rows with faults\n", r.Suppressed)
+		fmt.Fprintf(a.stdout, "and %s with faults\n", plural(r.Suppressed, "more row"))
 	}
 	if n := int64(len(r.Faults)) + r.Suppressed; n > 0 {
-		return found{fmt.Sprintf("archive: %d faults", n)}
+		return found{"archive: " + plural(n, "fault")}
 	}
-	fmt.Fprintf(a.stdout, "archive: whole: %d files, %d rows, %d bytes, every chain ends at its head\n", r.Files, r.Rows, r.Bytes)
+	a.tell("archive: whole: %s, %s, %s, every chain ends at its head", plural(r.Files, "file"), plural(r.Rows, "row"), plural(r.Bytes, "byte"))
 	return nil
 }

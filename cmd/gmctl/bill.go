@@ -47,15 +47,20 @@ func (a *app) bill() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(rows) == 0 && account != "" {
+				if err := a.noteUnknownAccount(cmd.Context(), o, account); err != nil {
+					return err
+				}
+			}
 			if rows, err = group(o.Meter, rows, grouping(by)); err != nil {
 				return err
 			}
-			return format.print(cmd.Context(), a.stdout, o.Meter, rows, grouping(by))
+			return format.print(cmd.Context(), a.rowsOut(), o.Meter, rows, grouping(by))
 		},
 	}
 	rng.flags(cmd)
 	format.flags(cmd)
-	cmd.Flags().StringVar(&account, "account", "", "only this account")
+	accountFlag(cmd.Flags(), &account)
 	cmd.Flags().StringVar(&by, "by", "", "account: one row an account, its windows folded; sku: one row a sku and tier")
 	cmd.Flags().Int64Var(&asOf, "as-of", 0, "what stood after this number of the journal (published rows only)")
 	return cmd

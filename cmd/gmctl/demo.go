@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,22 +26,29 @@ func (a *app) demo() *cobra.Command {
 		Use:     "demo",
 		GroupID: groupSetup,
 		Short:   "The whole loop in one command, told as a story; leaves a folder to go on in",
-		Long: `demo makes a small log, streams, archives, recomputes and compares it with the real engines, and tells what each side says and why.
-  ad-clicks   a partner's own log says 422 taps, the bill said 411: why do the counts never match?
-  gateway     an LLM gateway: a minute billed $4.10, then $4.31; abandoned, late and doubled requests`,
+		Long: `demo makes a small log, streams, archives, recomputes and compares it with the
+real engines, and tells what each side says and why.
+  ad-clicks   a partner's own log says 422 taps, the bill said 411: why do the
+              counts never match?
+  gateway     an LLM gateway: a minute billed $4.10, then $4.31; abandoned, late
+              and doubled requests`,
 		Example: "  gmctl demo\n  gmctl demo --story gateway --dir lab",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir == "" {
 				dir = "gmctl-demo-" + name
 			}
-			if err := writeStarter(dir, name); err != nil {
+			if err := a.writeStarter(dir, name, "demo --story "+name+" --dir"); err != nil {
 				return err
 			}
-			t := newTeller(a, dir)
+			tell := newTeller(a, dir).adClicks
 			if name == "gateway" {
-				return t.gateway(cmd.Context())
+				tell = newTeller(a, dir).gateway
 			}
-			return t.adClicks(cmd.Context())
+			err := tell(cmd.Context())
+			if err != nil {
+				err = errors.Join(err, os.RemoveAll(dir)) // made by this run and not finished
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&name, "story", "ad-clicks", "ad-clicks or gateway")
@@ -59,12 +67,9 @@ type teller struct {
 }
 
 func newTeller(a *app, dir string) *teller {
-	t := &teller{a: a, dir: dir, w: a.stdout, width: 78, bold: func(s string) string { return s }}
-	if columns := terminalWidth(a.stdout); columns > 0 {
-		t.width = min(78, max(30, columns-2))
-		if os.Getenv("NO_COLOR") == "" {
-			t.bold = func(s string) string { return "\x1b[1m" + s + "\x1b[0m" }
-		}
+	t := &teller{a: a, dir: dir, w: a.stdout, width: max(20, columnsFor(a.stdout)-2), bold: func(s string) string { return s }}
+	if isTerminal(a.stdout) && os.Getenv("NO_COLOR") == "" {
+		t.bold = func(s string) string { return "\x1b[1m" + s + "\x1b[0m" }
 	}
 	return t
 }
@@ -77,23 +82,9 @@ func (t *teller) title(text string) {
 
 // say is a paragraph, wrapped.
 func (t *teller) say(format string, args ...any) {
-	t.line("%s", wrap(fmt.Sprintf(format, args...), t.width))
-}
-
-// wrap breaks text into lines of at most width columns, between words.
-func wrap(text string, width int) string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && len(line)+1+len(word) > width {
-			lines, line = append(lines, line), ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
+	for line := range strings.Lines(wrap(fmt.Sprintf(format, args...), t.width)) {
+		t.line("%s", strings.TrimSuffix(line, "\n"))
 	}
-	return strings.Join(append(lines, line), "\n")
 }
 
 // aside is a paragraph, set in.
@@ -103,10 +94,10 @@ func (t *teller) aside(text string) {
 	}
 }
 
-// line is one line as it is.
+// line is one line, folded where the terminal is narrower.
 func (t *teller) line(format string, args ...any) {
 	if t.err == nil {
-		_, t.err = fmt.Fprintf(t.w, format+"\n", args...)
+		_, t.err = fmt.Fprintln(t.w, foldLine(fmt.Sprintf(format, args...), t.width+2))
 	}
 }
 
@@ -188,11 +179,27 @@ func byWindowEnd(rows []meter.Row, account string) map[int64]*meter.Row {
 }
 
 // next says how to go on.
-func (t *teller) next(commands ...string) error {
+func (t *teller) next(verbs ...string) error {
 	t.title("Go on")
-	t.line("  cd %s", t.dir)
-	for _, c := range commands {
-		t.line("  %s", c)
+	t.say("The folder %s holds the log, the archive and the ledger:", t.dir)
+	for _, v := range verbs {
+		t.command("  " + t.a.command(t.dir, v))
 	}
 	return t.err
 }
+
+// command is a line to be pasted: one that is too wide for the terminal is broken as a shell allows it.
+func (t *teller) command(line string) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintln(t.w, breakCommand(line, t.width+2))
+	}
+}
+
+// table is a table of the story, set in.
+func (t *teller) table(rows *table) {
+	if t.err == nil {
+		t.err = rows.indented(t.w, t.width)
+	}
+}
+
+func text(n int64) string { return strconv.FormatInt(n, 10) }

@@ -32,8 +32,7 @@ func (t *teller) adClicks(ctx context.Context) error {
 	if err := t.dispute(ctx); err != nil {
 		return err
 	}
-	return t.next("gmctl bill --account "+story.LargestPartner, "gmctl diff archive:naive.yaml partner.csv", "gmctl diff --truth complete      # what the lateness policy costs",
-		`gmctl query "select * from late"`, "gmctl archive verify")
+	return t.next("bill --account "+story.LargestPartner, "diff archive:naive.yaml partner.csv", "diff --truth complete", `query "from late"`, "archive verify")
 }
 
 // tenMinutes shows the dispute minute by minute, side by side.
@@ -56,7 +55,7 @@ func (t *teller) tenMinutes(ctx context.Context) error {
 		return err
 	}
 	n, c, all := byWindowEnd(naive, story.LargestPartner), byWindowEnd(corrected, story.LargestPartner), byWindowEnd(complete.Rows, story.LargestPartner)
-	t.line("  minute    partner   naive bill        corrected   late   complete recompute")
+	table := newTable("window end", ">partner", ">naive bill", "", ">corrected", ">late", ">complete")
 	var sum [4]int64
 	wrong := 0
 	for end := story.AdClicksFrom + 60_000; end <= story.AdClicksTo; end += 60_000 {
@@ -64,14 +63,15 @@ func (t *teller) tenMinutes(ctx context.Context) error {
 		for i, v := range counts {
 			sum[i] += v
 		}
-		note := "        "
+		note := ""
 		if d := counts[1] - counts[0]; d != 0 {
 			wrong++
 			note = fmt.Sprintf("%+d wrong", d)
 		}
-		t.line("  %s  %9d  %11d %-8s  %8d  %5d  %19d", meter.Time(end - 60_000)[11:16], counts[0], counts[1], note, counts[2], counts[3]-counts[2], counts[3])
+		table.row(meter.Time(end)[11:16], text(counts[0]), text(counts[1]), note, text(counts[2]), text(counts[3]-counts[2]), text(counts[3]))
 	}
-	t.line("  total  %9d  %11d %-8s  %8d  %5d  %19d", sum[0], sum[1], "", sum[2], sum[3]-sum[2], sum[3])
+	table.row("total", text(sum[0]), text(sum[1]), "", text(sum[2]), text(sum[3]-sum[2]), text(sum[3]))
+	t.table(table)
 	t.say("%d of the ten minutes are wrong, some high, some low. The totals nearly cancel, so nobody noticed.", wrong)
 	return t.err
 }
@@ -111,7 +111,7 @@ func (t *teller) dispute(ctx context.Context) error {
 		t.line("  %-20s %+4d   %s", c.Cause, c.Requests, causeWords[c.Cause])
 		t.line("  %20s        such as %s", "", firstID(report, c.Cause))
 	}
-	t.line("  %-20s %+4d   %d - %d; unexplained: %d rows", "total", report.Summary.Delta.Requests, report.Summary.Left.Requests, report.Summary.Right.Requests, report.Summary.Unexplained)
+	t.line("  %-20s %+4d   %d - %d; unexplained: %s", "total", report.Summary.Delta.Requests, report.Summary.Left.Requests, report.Summary.Right.Requests, plural(int64(report.Summary.Unexplained), "row"))
 	t.say("Duplicates are another problem than lateness: no waiting finds them, only the sender's id does.")
 	t.title("4. Is the corrected meter right?")
 	same, err := t.compare(ctx, diffFlags{truth: string(batch.AsStreamed), prices: "archive"}, "ledger", "recompute")

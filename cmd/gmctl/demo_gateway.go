@@ -32,8 +32,7 @@ func (t *teller) gateway(ctx context.Context) (err error) {
 	if err := t.defended(ctx); err != nil {
 		return err
 	}
-	return t.next("gmctl bill --account acme", "gmctl explain stuck", "gmctl diff --truth complete",
-		`gmctl query "select * from journal where account = 'acme'"`, "gmctl status")
+	return t.next("bill --account acme", "explain stuck", "diff --truth complete", `query "from journal"`, "status")
 }
 
 // twoAnswers: main, then correction, and what an append-and-sum reader would have billed.
@@ -52,7 +51,7 @@ func (t *teller) twoAnswers(ctx context.Context, r *sqlite.Reader) error {
 		}
 		stands = f.TotalPico
 	}
-	t.say("acme's minute 10:01 was first billed without a request that sat in the retry buffer for 50 s; then the row was corrected. A reader that appends and sums both would have billed %s. The row says its revision, total and delta: %s stands.", summed.Dollars(), stands.Dollars())
+	t.say("acme's minute that ends at 10:02 was first billed without a request that sat in the retry buffer for 50 s; then the row was corrected. A reader that appends and sums both would have billed %s. The row says its revision, total and delta: %s stands.", summed.Dollars(), stands.Dollars())
 	return t.err
 }
 
@@ -110,7 +109,7 @@ func (t *teller) counted(ctx context.Context, id, words string) error {
 		if err != nil {
 			return err
 		}
-		t.line("  %-11s %-9s in %s  %s", id, it.Status, meter.Time(it.WindowEnd - o.Window.Size)[11:16], priced.Amount.Dollars())
+		t.line("  %-11s %-9s in the minute to %s  %s", id, it.Status, meter.Time(it.WindowEnd)[11:16], priced.Amount.Dollars())
 		t.aside(words)
 	}
 	return t.err
@@ -128,10 +127,10 @@ func (t *teller) defended(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.say("Against the complete truth, where nothing is too late: %s. Itemised:", late.Summary.Delta.Pico.Dollars())
+	t.say("Against the complete truth, where nothing is too late: %s. Itemised, by account and window end:", late.Summary.Delta.Pico.Dollars())
 	for _, d := range late.Differences {
 		for _, s := range d.Shares {
-			t.line("  %-8s %s  %-24s %-12s %s", d.Account, meter.Time(d.WindowEnd - 60_000)[11:16], s.Cause, s.Pico.Dollars(), s.IDs[0].Parts()[0])
+			t.line("  %-8s %s  %-24s %-12s %s", d.Account, meter.Time(d.WindowEnd)[11:16], s.Cause, s.Pico.Dollars(), s.IDs[0].Parts()[0])
 		}
 	}
 	return t.err

@@ -34,15 +34,18 @@ func (a *app) diff() *cobra.Command {
 		Use:     "diff [LEFT RIGHT]",
 		GroupID: groupAudit,
 		Short:   "Compare two sides to the pico-dollar and name the cause of every difference",
-		Long: `diff compares what two sides say of each account and window, and splits every difference into causes that sum to it exactly, each
-with its record ids and log positions. Exit 0: they agree. Exit 1: they differ, explained or not.
+		Long: `diff compares what two sides say of each account and window, and splits every
+difference into causes that sum to it exactly, each with its record ids and log
+positions. Exit 0: they agree. Exit 1: they differ, explained or not.
 
 Without arguments: the ledger against the recompute of the archive. A side is
   ledger               what the stream wrote
   recompute            the archive, recomputed (--truth as-streamed or complete)
   archive:METER_FILE   what another meter would have billed on the same archive
-  FILE                 CSV, JSON lines or Parquet: totals (account, window_end and any of requests, total_usd, quantities), or single
-                       events (account, time, reference): a partner's own log. --columns time=at maps other names.`,
+  FILE                 CSV, JSON lines or Parquet: totals (account, window_end
+                       and any of requests, total_usd, quantities), or single
+                       events (account, time, reference): a partner's own log.
+                       --columns time=at maps other names.`,
 		Example: `  gmctl diff
   gmctl diff --truth complete               # what the lateness policy costs, itemised
   gmctl diff archive:naive.yaml partner.csv # why a partner's count differs
@@ -63,7 +66,7 @@ Without arguments: the ledger against the recompute of the archive. A side is
 	f.format.flags(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.truth, "truth", string(batch.AsStreamed), "of the recompute: as-streamed (is the stream right?) or complete (what does the lateness policy cost?)")
-	fl.StringVar(&f.account, "account", "", "only this account")
+	accountFlag(fl, &f.account)
 	fl.StringVar(&f.prices, "prices", "archive", "of the recompute: archive (what each row was priced with) or card (the rate card at hand)")
 	fl.StringSliceVar(&f.columns, "columns", nil, "names of a file's columns, as ours=theirs: time=at,reference=click")
 	fl.BoolVar(&f.allowLost, "allow-lost", false, "forgive what ranges that were accepted as lost explain")
@@ -112,6 +115,11 @@ func (a *app) runDiff(ctx context.Context, f *diffFlags, left, right string) (er
 	if err != nil {
 		return err
 	}
+	if f.account != "" && report.Summary.Compared == 0 {
+		if err := a.noteUnknownAccount(ctx, o, f.account); err != nil {
+			return err
+		}
+	}
 	return a.printReport(f, report, s.facts(from, to))
 }
 
@@ -133,7 +141,7 @@ func (a *app) printReport(f *diffFlags, report *diff.Report, facts [][2]string) 
 		if f.allRows {
 			options.MaxRows = -1
 		}
-		err = report.WriteTable(a.stdout, options)
+		err = report.WriteTable(a.page(), options)
 	}
 	if err != nil {
 		return fmt.Errorf("diff: write the report: %w", err)

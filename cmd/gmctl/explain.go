@@ -21,9 +21,10 @@ func (a *app) explain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "explain ID [PART...]",
 		GroupID: groupAudit,
-		Short:   "One id's whole life: every record, the watermark it met, the rule that judged it, the price, where it stands",
-		Long: `explain finds every record of an id, or of a reference (event.fields.reference), in the archive. An identity of several fields is
-given part by part.`,
+		Short:   "One id's whole life: its records, the rules that judged them, the price",
+		Long: `explain finds every record of an id, or of a reference (event.fields.reference),
+in the archive: the watermark it met, the rule that judged it, the price, and
+where it stands. An identity of several fields is given part by part.`,
 		Example: "  gmctl explain r-0004\n  gmctl explain tenant-7 4711 --format json",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,7 +49,7 @@ given part by part.`,
 			case format.format == "json":
 				return life.WriteJSON(a.stdout)
 			}
-			return life.WriteText(a.stdout)
+			return life.WriteText(a.page())
 		},
 	}
 	format.flags(cmd)

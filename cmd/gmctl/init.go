@@ -35,10 +35,13 @@ func (a *app) init() *cobra.Command {
 		Example: "  gmctl init demo --story gateway && cd demo && gmctl stream",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := writeStarter(args[0], name); err != nil {
+			if err := a.writeStarter(args[0], name, "init --story "+name); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stdout, "%s: a meter (gatewaymeter.yaml), its rates (rates.yaml) and a small log (trace.jsonl).\nGo on with: cd %s && gmctl stream && gmctl recompute && gmctl diff\n", args[0], args[0])
+			fmt.Fprintln(a.stdout, wrap(args[0]+": a meter (gatewaymeter.yaml), its rates (rates.yaml) and a small log (trace.jsonl). Go on with:", columnsFor(a.stdout)))
+			for _, verb := range []string{"stream", "recompute", "diff"} {
+				fmt.Fprintln(a.stdout, breakCommand("  "+a.command(args[0], verb), columnsFor(a.stdout)))
+			}
 			return nil
 		},
 	}
@@ -46,14 +49,18 @@ func (a *app) init() *cobra.Command {
 	return cmd
 }
 
-// writeStarter makes the folder of a story, whole or not at all.
-func writeStarter(dir, name string) error {
+// writeStarter makes the folder of a story, whole or not at all; again is the verb that makes another one.
+func (a *app) writeStarter(dir, name, again string) error {
 	made, ok := stories[name]
 	if !ok {
 		return hint(fmt.Errorf("init: no story %q", clip(name)), "use --story gateway or --story ad-clicks")
 	}
 	if _, err := os.Lstat(dir); err == nil {
-		return hint(fmt.Errorf("%s exists; it is left alone", dir), "name a new folder (demo: --dir DIR)")
+		fresh := fmt.Sprintf("%s %s", again, shellWord(freeName(dir)))
+		if _, err := os.Stat(filepath.Join(dir, defaultMeter)); err == nil {
+			return hint(fmt.Errorf("%s exists; it is left alone", dir), "go on in it with '%s', or make another with '%s'", a.command(dir, "status"), a.command("", fresh))
+		}
+		return hint(fmt.Errorf("%s exists; it is left alone", dir), "make another with '%s'", a.command("", fresh))
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return fmt.Errorf("init: %w", err)
@@ -99,4 +106,14 @@ func fillStarter(dir, from string, made map[string]func(io.Writer) error) error 
 		}
 	}
 	return nil
+}
+
+// freeName is the first of DIR-2, DIR-3, ... that is free.
+func freeName(dir string) string {
+	for n := 2; ; n++ {
+		name := fmt.Sprintf("%s-%d", filepath.Clean(dir), n)
+		if _, err := os.Lstat(name); err != nil {
+			return name
+		}
+	}
 }

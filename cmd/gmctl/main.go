@@ -18,6 +18,7 @@ func main() { os.Exit(mainExit()) }
 func mainExit() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	signal.Ignore(syscall.SIGPIPE) // a reader that has gone (| head) is seen by the write: see pipe
 	interrupts := make(chan os.Signal, 2)
 	signal.Notify(interrupts, os.Interrupt)
 	var interrupted atomic.Bool

@@ -22,7 +22,7 @@ import (
 // rowsParquet writes rows as Parquet with the columns of CSV; amounts are exact text, the total an integer of
 // pico-dollars too (null where it does not fit).
 func rowsParquet(ctx context.Context, w io.Writer, m *meter.Meter, rows []meter.Row, by grouping) error {
-	if isTerminal(w) {
+	if terminalWidth(w) > 0 {
 		return hint(errors.New("a Parquet file is no text for a terminal"), "redirect it: > rows.parquet")
 	}
 	dir, err := os.MkdirTemp("", "gmctl-rows-")

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode/utf8"
 
@@ -32,14 +31,22 @@ func (a *app) query() *cobra.Command {
 		Use:     "query [SQL]",
 		GroupID: groupDaily,
 		Short:   "Ask archive, ledger and recompute in SQL (DuckDB)",
-		Long: `query runs SQL over
+		Long: `query runs SQL in DuckDB over
   archive              every record: log position, bucket, fields, raw bytes
-  recompute            what 'gmctl recompute' wrote (as-streamed); recompute_complete the other truth
-  bill bill_by_sku journal late conflicts orphans late_completions filtered dead_letters
-  positions_view prices lost_ranges about        the ledger's views
-Without SQL it reads it from standard input. --print-views gives the same to a plain DuckDB.`,
+  recompute            what 'gmctl recompute' wrote
+  recompute_complete   what 'gmctl recompute --truth complete' wrote
+and over the views of the ledger:
+  bill, bill_by_sku    what stands, by window; split by sku and tier
+  journal              every firing: main, correction, final, adjustment
+  late, conflicts, orphans, late_completions, filtered, dead_letters
+                       what is not billed, with its reason
+  prices, positions_view, lost_ranges, about
+                       the rates used, where the stream stands, what was lost
+Without SQL it reads it from standard input. --print-views prints the same names
+for a plain DuckDB.`,
 		Example: `  gmctl query "select account, sum(requests) from bill group by all"
-  gmctl query "select bucket, reason, count(*) from archive group by all" --format csv
+  gmctl query "select bucket, kind, count(*) from archive group by all"
+  gmctl query --format csv "from late"
   gmctl query --print-views | cat - my.sql | duckdb`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -97,7 +104,7 @@ func (a *app) runQuery(ctx context.Context, u *audit, text, format string) (err 
 	if err != nil {
 		return err
 	}
-	out := newSheet(a.stdout, format)
+	out := newSheet(a.rowsOut(), format)
 	if err := u.engine().Query(ctx, u.job(scope{truth: batch.AsStreamed}), tables, queryViews(u), text, out.head, out.row); err != nil {
 		return err
 	}
@@ -152,13 +159,14 @@ type sheet struct {
 	buf     *bufio.Writer
 	columns []string
 	csv     *csv.Writer
-	tab     *tabwriter.Writer
+	table   *table
+	width   int // of the terminal; 0 off one
 	rows    int64
 }
 
 func newSheet(w io.Writer, format string) *sheet {
-	s := &sheet{format: format, buf: bufio.NewWriter(w)}
-	s.csv, s.tab = csv.NewWriter(s.buf), tabwriter.NewWriter(s.buf, 0, 0, 2, ' ', 0)
+	s := &sheet{format: format, buf: bufio.NewWriter(w), width: terminalWidth(w)}
+	s.csv = csv.NewWriter(s.buf)
 	return s
 }
 
@@ -168,12 +176,10 @@ func (s *sheet) head(columns []string) error {
 	case "csv":
 		return s.csv.Write(columns)
 	case "table":
-		names := make([]string, len(columns))
-		for i, c := range columns {
-			names[i] = cell(c)
+		s.table = newTable()
+		for _, c := range columns {
+			s.table.column(cell(c), false)
 		}
-		_, err := fmt.Fprintln(s.tab, strings.Join(names, "\t"))
-		return err
 	}
 	return nil
 }
@@ -193,8 +199,19 @@ func (s *sheet) row(values []driver.Value) error {
 	case "json":
 		return s.object(values, words)
 	}
-	_, err := fmt.Fprintln(s.tab, strings.Join(words, "\t"))
-	return err
+	for i, v := range values {
+		s.table.right[i] = s.table.right[i] || isNumber(v)
+	}
+	s.table.row(words...)
+	return nil
+}
+
+func isNumber(v driver.Value) bool {
+	switch v.(type) {
+	case *big.Int, int8, int16, int32, int64, uint8, uint16, uint32, uint64, int, float32, float64:
+		return true
+	}
+	return false
 }
 
 func (s *sheet) object(values []driver.Value, words []string) error {
@@ -243,9 +260,11 @@ func queryWord(v driver.Value) string {
 
 func (s *sheet) flush() error {
 	s.csv.Flush()
-	err := errors.Join(s.csv.Error(), s.tab.Flush())
+	err := s.csv.Error()
 	if err == nil && s.format == "table" {
-		_, err = fmt.Fprintf(s.buf, "%d rows\n", s.rows)
+		if err = s.table.print(s.buf, s.width); err == nil {
+			_, err = fmt.Fprintln(s.buf, plural(s.rows, "row"))
+		}
 	}
 	return errors.Join(err, s.buf.Flush())
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +10,7 @@ import (
 )
 
 func (a *app) rates() *cobra.Command {
-	cmd := &cobra.Command{Use: "rates", GroupID: groupSetup, Short: "Work with rate cards"}
+	cmd := &cobra.Command{Use: "rates", GroupID: groupSetup, Short: "Work with rate cards", Example: "  gmctl rates check rates.yaml"}
 	cmd.AddCommand(&cobra.Command{
 		Use:     "check FILE",
 		Short:   "Check a rate card against the meter: every fault at once",
@@ -30,9 +29,9 @@ func (a *app) rates() *cobra.Command {
 				return err
 			}
 			for _, w := range pricing.Warnings(m, card) {
-				fmt.Fprintf(a.stdout, "warning: %s\n", clean(w))
+				a.tell("warning: %s", clean(w))
 			}
-			fmt.Fprintf(a.stdout, "%s: right, %d rates (revision %s)\n", args[0], len(card.Rates), card.Revision)
+			a.tell("%s: right, %s (revision %s)", args[0], plural(len(card.Rates), "rate"), card.Revision)
 			return nil
 		},
 	})

@@ -32,13 +32,16 @@ func (a *app) recompute() *cobra.Command {
 		Use:     "recompute",
 		GroupID: groupAudit,
 		Short:   "Recompute the bill from the archive alone, with the same rules: the audit oracle",
-		Long: `recompute reads the archive and nothing else. --truth as-streamed gives the verdicts of the stream, lateness included: it has to equal
-the ledger to the pico-dollar. --truth complete leaves nothing out for being late: the difference is what the lateness policy costs.
+		Long: `recompute reads the archive and nothing else. --truth as-streamed gives the
+verdicts of the stream, lateness included: it has to equal the ledger to the
+pico-dollar. --truth complete leaves nothing out for being late: the difference
+is what the lateness policy costs.
 
-It writes recompute/ (Parquet, with provenance) and prints a summary; -o - prints the rows instead. A range is pruned exactly: only what
-can matter to its windows is read.`,
+It writes recompute/ (Parquet, with provenance) and prints a summary; -o -
+prints the rows instead. A range is pruned exactly: only what can matter to its
+windows is read.`,
 		Example: `  gmctl recompute
-  gmctl recompute --from 2026-01-01T10:00:00Z --to 2026-01-01T11:00:00Z -o - --format json
+  gmctl recompute --from 2026-01-01 --to 2026-01-02 -o - --format json
   gmctl recompute --truth complete --account acme -o -
   gmctl recompute --engine oracle           # the naive engine, from the raw bytes
   gmctl recompute --print-sql | duckdb      # the same with a plain DuckDB`,
@@ -50,7 +53,7 @@ can matter to its windows is read.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.truth, "truth", string(batch.AsStreamed), "as-streamed or complete")
 	fl.StringVar(&f.engine, "engine", "duckdb", "duckdb, or oracle: naive, slow, from the raw bytes")
-	fl.StringVar(&f.account, "account", "", "only this account")
+	accountFlag(fl, &f.account)
 	fl.StringVar(&f.horizon, "audit-horizon", "", "with --truth complete and a range: only records with a log time within so much of the range, such as 24h")
 	fl.StringVarP(&f.output, "output", "o", "", "file to write, or - to print the rows (default recompute/ beside the meter file)")
 	fl.StringVar(&f.prices, "prices", "archive", "archive: what each row was priced with; card: the rate card at hand")
@@ -145,6 +148,11 @@ func (a *app) runRecompute(ctx context.Context, f *recomputeFlags) error {
 	if err := res.Summary.Check(); err != nil {
 		return fmt.Errorf("recompute: the buckets do not add up: %w", err)
 	}
+	if f.account != "" && len(res.Rows) == 0 {
+		if err := a.noteUnknownAccount(ctx, o, f.account); err != nil {
+			return err
+		}
+	}
 	return a.deliver(ctx, u, job, s, f, res)
 }
 
@@ -183,7 +191,7 @@ func (a *app) deliver(ctx context.Context, u *audit, job *batch.Job, s scope, f 
 		if err != nil {
 			return err
 		}
-		if err := f.format.print(ctx, a.stdout, u.Meter, rows, grouping(f.by)); err != nil {
+		if err := f.format.print(ctx, a.rowsOut(), u.Meter, rows, grouping(f.by)); err != nil {
 			return err
 		}
 		if f.summary.json() {
@@ -204,9 +212,10 @@ func (a *app) deliver(ctx context.Context, u *audit, job *batch.Job, s scope, f 
 		}
 	}
 	if !f.summary.json() {
-		fmt.Fprintf(a.stdout, "recompute %s: %d rows (%d open), %d requests, %s; written to %s\n", job.Truth, len(res.Rows), open, requests, total.Dollars(), path)
+		a.tell("recompute %s: %s (%d open), %s, %s", job.Truth, plural(len(res.Rows), "row"), open, plural(requests, "request"), total.Dollars())
+		fmt.Fprintf(a.stdout, "written to %s\n", path)
 		if h := job.Horizon; h != nil {
-			fmt.Fprintf(a.stdout, "audit horizon: records with log time from %s to %s, and those without\n", meter.Time(h.FromLog), meter.Time(h.ToLog))
+			a.tell("audit horizon: records with log time from %s to %s, and those without", meter.Time(h.FromLog), meter.Time(h.ToLog))
 		}
 		a.sayMark(job)
 	}
@@ -221,5 +230,5 @@ func (a *app) sayMark(job *batch.Job) {
 			drained++
 		}
 	}
-	fmt.Fprintf(a.stdout, "%d of %d partitions are taken as finished and drained\n", drained, len(job.Parts))
+	a.tell("%d of %s taken as finished and drained", drained, pluralVerb(len(job.Parts), "partition", "is", "are"))
 }

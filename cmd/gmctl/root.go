@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra" // the field's usual command line: completion and grouped help built in
@@ -23,10 +24,14 @@ const (
 // app is what every verb shares.
 type app struct {
 	stdin     io.Reader
-	stdout    io.Writer
+	stdout    *pipe
 	stderr    io.Writer
+	program   string // as it was invoked, for commands that are printed
+	chdir     string // -C
 	meterPath string // -m
 }
+
+const defaultMeter = "gatewaymeter.yaml"
 
 // found is the error of a verb whose job is to look, when it found something: exit 1, already reported.
 type found struct{ what string }
@@ -48,16 +53,16 @@ func hint(err error, format string, args ...any) error {
 
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	a := &app{stdin: stdin, stdout: &pipe{w: stdout}, stderr: stderr, program: program(os.Args[0])}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	root.SetOut(a.stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	var f found
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, errReaderGone):
 		return exitDone
 	case errors.As(err, &f):
 		if f.what != "" {
@@ -84,13 +89,23 @@ func (a *app) report(err error) {
 	}
 	var h hinted
 	if errors.As(err, &h) {
-		a.say("gmctl: hint: %s", h.hint)
+		a.say("gmctl: hint: %s", clean(a.asInvoked(h.hint)))
 	}
 }
 
 // say writes one message line to stderr.
 func (a *app) say(format string, args ...any) {
 	fmt.Fprintf(a.stderr, format+"\n", args...)
+}
+
+// note is a message about what a verb has done, on stderr: wrapped, its commands as this process was invoked.
+func (a *app) note(format string, args ...any) {
+	a.say("%s", hang("gmctl: "+a.asInvoked(fmt.Sprintf(format, args...)), columnsFor(a.stderr), 2))
+}
+
+// tell is a sentence about what a verb has done, on stdout, wrapped.
+func (a *app) tell(format string, args ...any) {
+	fmt.Fprintln(a.stdout, hang(fmt.Sprintf(format, args...), columnsFor(a.stdout), 2))
 }
 
 // clean keeps control characters of untrusted text off the terminal.
@@ -111,20 +126,26 @@ const (
 )
 
 func (a *app) root() *cobra.Command {
+	cobra.EnableCommandSorting = false // --help lists the verbs in the order of verbs()
 	root := &cobra.Command{
 		Use:   "gmctl",
 		Short: "Meter an event log, archive it, recompute it, and name the cause of every difference",
-		Long: `gmctl meters usage for billing: a streaming counter makes per-minute amounts, an archiver keeps the raw log in
-Parquet, a batch recompute with the same rules is the audit, and a diff reconciles the two to the pico-dollar.
+		Long: `gmctl meters usage for billing: a streaming counter makes amounts by account and
+minute, an archiver keeps the raw log in Parquet, a batch recompute with the
+same rules is the audit, and a diff reconciles the two to the pico-dollar.
 
-It works in a folder with a gatewaymeter.yaml (-m names another file).`,
-		Example: `  gmctl init demo && cd demo
+It works in a folder with a gatewaymeter.yaml (-C names another folder, -m
+another file).`,
+		Example: `  gmctl demo
+  gmctl init my-meter && cd my-meter
   gmctl stream && gmctl recompute && gmctl diff
   gmctl bill --by account`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.enter() },
 	}
-	root.PersistentFlags().StringVarP(&a.meterPath, "meter", "m", "gatewaymeter.yaml", "the meter file; relative paths in it are relative to its folder")
+	root.PersistentFlags().StringVarP(&a.chdir, "chdir", "C", "", "work as if started in this folder")
+	root.PersistentFlags().StringVarP(&a.meterPath, "meter", "m", defaultMeter, "the meter file; relative paths in it are relative to its folder")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return hint(err, "run '%s --help'", cmd.CommandPath()) })
 	root.AddGroup(
 		&cobra.Group{ID: groupDaily, Title: "Daily:"},
@@ -132,13 +153,24 @@ It works in a folder with a gatewaymeter.yaml (-m names another file).`,
 		&cobra.Group{ID: groupSetup, Title: "Setup:"},
 		&cobra.Group{ID: groupLab, Title: "Lab:"},
 	)
-	root.SetCompletionCommandGroupID(groupSetup)
 	root.AddCommand(a.verbs()...)
 	root.AddCommand(exitCodesTopic())
+	a.helpful(root)
 	for _, cmd := range root.Commands() {
 		strict(cmd)
 	}
 	return root
+}
+
+// enter goes to the folder of -C.
+func (a *app) enter() error {
+	if a.chdir == "" {
+		return nil
+	}
+	if err := os.Chdir(a.chdir); err != nil {
+		return hint(err, "-C names the folder to work in")
+	}
+	return nil
 }
 
 // strict makes an unknown word after a verb an error: a typo is never ignored.
@@ -148,7 +180,15 @@ func strict(cmd *cobra.Command) {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return hint(fmt.Errorf("%s: unknown command %q", cmd.CommandPath(), clip(args[0])), "run '%s --help'", cmd.CommandPath())
+			var names []string
+			for _, sub := range cmd.Commands() {
+				names = append(names, sub.Name())
+			}
+			hints := fmt.Sprintf("run '%s --help'", cmd.CommandPath())
+			if near := nearest(args[0], names); len(near) > 0 {
+				hints = fmt.Sprintf("'%s %s'?", cmd.CommandPath(), near[0])
+			}
+			return hint(fmt.Errorf("%s: unknown command %q", cmd.CommandPath(), clip(args[0])), "%s", hints)
 		}
 	} else if cmd.Args == nil && cmd.RunE != nil {
 		cmd.Args = cobra.NoArgs
@@ -163,16 +203,4 @@ func clip(s string) string {
 		return s[:60] + "..."
 	}
 	return s
-}
-
-func exitCodesTopic() *cobra.Command {
-	return &cobra.Command{
-		Use:   "exit-codes",
-		Short: "What the exit codes mean",
-		Long: `0    agree, or done
-1    a verb whose job is to look found a difference or a fault: diff, archive verify, validate, rates check
-2    trouble: usage, a bad meter or input file in any other verb, a gap in the archive, a broken engine;
-     the closing summary line is never printed then, so a cut-off output cannot pass for a whole one
-130  interrupted`,
-	}
 }

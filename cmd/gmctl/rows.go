@@ -8,7 +8,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -53,6 +52,7 @@ const (
 // print writes rows and, for a table, their sum.
 func (f *rowFormat) print(ctx context.Context, w io.Writer, m *meter.Meter, rows []meter.Row, by grouping) error {
 	buf := bufio.NewWriterSize(w, 1<<16)
+	columns := terminalWidth(w)
 	var err error
 	switch f.format {
 	case "json":
@@ -68,7 +68,7 @@ func (f *rowFormat) print(ctx context.Context, w io.Writer, m *meter.Meter, rows
 	case "parquet":
 		err = rowsParquet(ctx, w, m, rows, by)
 	default:
-		err = rowsTable(buf, m, rows, by)
+		err = rowsTable(buf, columns, rows, by)
 	}
 	if err == nil {
 		err = buf.Flush()
@@ -109,52 +109,51 @@ func rowsCSV(w io.Writer, m *meter.Meter, rows []meter.Row, by grouping) error {
 	return out.Error()
 }
 
-func rowsTable(w io.Writer, m *meter.Meter, rows []meter.Row, by grouping) error {
+func rowsTable(w io.Writer, columns int, rows []meter.Row, by grouping) error {
 	if len(rows) == 0 {
 		_, err := fmt.Fprintln(w, "nothing is counted in this range")
 		return err
 	}
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	head := "account\t"
+	heads := []string{"account"}
 	if by == bySKU {
-		head += "sku\ttier\t"
+		heads = append(heads, "sku", ">tier")
 	}
-	fmt.Fprintln(tw, head+"window end\tstate\trev\trequests\ttotal\tprices\t")
+	t := newTable(append(heads, "window end", "state", ">rev", ">requests", ">total", "prices", "note")...)
 	var total meter.Int128
 	var requests, unpriced int64
+	notes := false
 	for i := range rows {
 		r := &rows[i]
 		total, requests, unpriced = total.Add(r.Total()), requests+r.Usage.Requests, unpriced+r.Unpriced
-		line := cell(r.Account) + "\t"
+		line := []string{cell(r.Account)}
 		if by == bySKU {
-			line += fmt.Sprintf("%s\t%d\t", cell(r.Cells[0].SKU), r.Cells[0].Tier)
+			line = append(line, cell(r.Cells[0].SKU), text(int64(r.Cells[0].Tier)))
 		}
 		note := ""
 		if !r.Adjustment.IsZero() {
-			note = " (adjusted " + r.Adjustment.Dollars() + ")"
+			note, notes = "adjusted "+r.Adjustment.Dollars(), true
 		}
-		fmt.Fprintf(tw, "%s%s\t%s\t%d\t%d\t%s\t%s%s\t\n", line, meter.Time(r.WindowEnd), r.State, r.Revision, r.Usage.Requests, r.Total().Dollars(), r.Source, note)
+		t.row(append(line, meter.Time(r.WindowEnd), r.State.String(), text(r.Revision), text(r.Usage.Requests), r.Total().Dollars(), r.Source, note)...)
 	}
-	if err := tw.Flush(); err != nil {
+	if !notes {
+		t.dropLast()
+	}
+	if err := t.print(w, columns); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%d rows, %d requests, %s\n", len(rows), requests, total.Dollars())
+	_, err := fmt.Fprintf(w, "%s, %s, %s\n", plural(len(rows), "row"), plural(requests, "request"), total.Dollars())
 	if err == nil && unpriced > 0 {
-		_, err = fmt.Fprintf(w, "incomplete: %d requests have a quantity without a price\n", unpriced)
+		_, err = fmt.Fprintf(w, "incomplete: %s a quantity without a price\n", pluralVerb(unpriced, "request", "has", "have"))
 	}
 	return err
 }
 
 // cell keeps untrusted text from breaking a table.
 func cell(s string) string {
-	s = strings.Map(func(r rune) rune {
+	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
 			return ' '
 		}
 		return r
 	}, clean(s))
-	if r := []rune(s); len(r) > 40 {
-		return string(r[:39]) + "…"
-	}
-	return s
 }

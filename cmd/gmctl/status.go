@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -67,14 +66,13 @@ func (a *app) printStatus(ctx context.Context, o *folder, format string) (err er
 		}
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "meter %s (version %s), ledger %s, topic %s, %d firings\n", o.Name, o.Version(), o.Run.Ledger, cell(r.About.Topic), r.About.LastFiring)
-	tw := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "partition\tcommitted\tarchived\twatermark\t\t")
+	a.tell("meter %s (version %s), ledger %s, topic %s, %s", o.Name, o.Version(), o.Run.Ledger, cell(r.About.Topic), plural(r.About.LastFiring, "firing"))
+	t := newTable(">partition", ">committed", ">archived", "watermark", "")
 	holder := slowest(positions)
 	for _, p := range positions {
-		fmt.Fprintf(tw, "%d\t%d\t%d\t%s\t%s\t\n", p.Partition, p.Committed, p.Archive.Next, watermark(p.Watermark), statusNote(p, holder))
+		t.row(text(int64(p.Partition)), text(p.Committed), text(p.Archive.Next), watermark(p.Watermark), statusNote(p, holder))
 	}
-	if err := tw.Flush(); err != nil {
+	if err := t.print(a.stdout, terminalWidth(a.stdout)); err != nil {
 		return err
 	}
 	for _, l := range lost {
@@ -84,8 +82,7 @@ func (a *app) printStatus(ctx context.Context, o *folder, format string) (err er
 	for _, p := range positions {
 		sum.Add(&p.Summary)
 	}
-	fmt.Fprintln(a.stdout, summaryText(&sum))
-	return nil
+	return (&summaryFormat{format: "text"}).print(a.stdout, &sum)
 }
 
 // slowest is the partition that holds the merge back: the lowest watermark of those that are not idle (R11).

@@ -33,11 +33,14 @@ func (a *app) stream() *cobra.Command {
 		Use:     "stream",
 		GroupID: groupDaily,
 		Short:   "Count a log, archive it and write the ledger; started again it goes on",
-		Long: `stream reads the log of run.source, counts it (docs/SEMANTICS.md), writes every record to the archive and rows, journal and
-side outputs to the ledger. Every --commit-every all of that and the position in the log become durable in one act: kill it at
-any moment and start it again, and the result is the same. SIGTERM commits and ends with 0.
+		Long: `stream reads the log of run.source, counts it (docs/SEMANTICS.md), writes every
+record to the archive and rows, journal and side outputs to the ledger. Every
+--commit-every all of that and the position in the log become durable in one
+act: kill it at any moment and start it again, and the result is the same.
+SIGTERM commits and ends with 0.
 
-A file drains by default: at its end all windows close, and the log is finished. Use --no-drain for a file that will grow.`,
+A file drains by default: at its end all windows close, and the log is
+finished. Use --no-drain for a file that will grow.`,
 		Example: `  gmctl stream
   gmctl stream --source trace.jsonl.gz --no-drain
   gmctl stream --ledger none                # only archive
@@ -51,7 +54,13 @@ A file drains by default: at its end all windows close, and the log is finished.
 			if err != nil {
 				return err
 			}
-			return a.runStream(cmd.Context(), config, &f)
+			if err := a.runStream(cmd.Context(), config, &f); err != nil {
+				return err
+			}
+			if url := orElse(f.ledger, o.Run.Ledger); url != "none" {
+				return a.noteUnpriced(cmd.Context(), o, url)
+			}
+			return nil
 		},
 	}
 	fl := cmd.Flags()
@@ -160,10 +169,10 @@ func (a *app) runStream(ctx context.Context, c *run.Config, f *streamFlags) erro
 		a.say("gmctl: lost: partition %d, offsets %d to %d; rows that may miss them are incomplete", lost.Partition, lost.From, lost.To)
 	}
 	if n := out.Summary.DeadLetters(); n > 0 {
-		a.say("gmctl: %d records are dead letters: kept with their bytes, counted by reason (gmctl query 'select * from dead_letters')", n)
+		a.note("%s: kept with bytes and reason; see 'gmctl query \"from dead_letters\"'", plural(n, "dead letter"))
 	}
 	if !f.summary.json() {
-		fmt.Fprintf(a.stdout, "%s: %d records read by this run, %d firings, %d archive files\n", cell(out.Topic), out.Records, out.Firings, out.Files)
+		a.tell("%s: %s read by this run, %s, %s", cell(out.Topic), plural(out.Records, "record"), plural(out.Firings, "firing"), plural(out.Files, "archive file"))
 	}
 	return f.summary.print(a.stdout, &out.Summary)
 }

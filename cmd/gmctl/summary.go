@@ -34,7 +34,11 @@ func (s *summaryFormat) print(w io.Writer, sum *meter.Summary) error {
 	case "json":
 		line = string(sum.AppendJSON(nil))
 	case "text":
-		line = summaryText(sum)
+		var lines []string
+		for _, part := range summaryParts(sum) {
+			lines = append(lines, hang(part, columnsFor(w), 2))
+		}
+		line = strings.Join(lines, "\n")
 	default:
 		return nil
 	}
@@ -44,33 +48,41 @@ func (s *summaryFormat) print(w io.Writer, sum *meter.Summary) error {
 	return nil
 }
 
-// summaryText names every bucket that is not empty, and shows that they add up.
-func summaryText(s *meter.Summary) string {
+// summaryText is the summary in one sentence.
+func summaryText(s *meter.Summary) string { return strings.Join(summaryParts(s), "; ") }
+
+// summaryParts names every bucket that is not empty, and shows that they add up.
+func summaryParts(s *meter.Summary) []string {
 	doors := words(
-		count{"dead letters", s.DeadLetters()}, count{"tombstones", s.Tombstone}, count{"ignored", s.Ignored}, count{"ticks", s.Tick}, count{"events", s.Event})
-	verdicts := words(
-		count{"counted", s.Counted}, count{"progress", s.Progress}, count{"filtered", s.Filtered}, count{"late", s.Late}, count{"duplicates", s.Duplicate},
-		count{"conflicts", s.Conflict}, count{"orphans", s.Orphan}, count{"late completions", s.LateCompletion}, count{"open", s.Open})
-	text := fmt.Sprintf("%d records = %s", s.Read, doors)
+		count{"dead letter", s.DeadLetters()}, count{"tombstone", s.Tombstone}, count{"ignored record", s.Ignored}, count{"tick", s.Tick}, count{"event", s.Event})
+	parts := []string{plural(s.Read, "record") + " = " + doors}
 	if s.Event > 0 {
-		text += fmt.Sprintf("; %d events = %s", s.Event, verdicts)
+		parts = append(parts, plural(s.Event, "event")+" = "+words(
+			count{"counted", s.Counted}, count{"progress", s.Progress}, count{"filtered", s.Filtered}, count{"late", s.Late}, count{"duplicate", s.Duplicate},
+			count{"conflict", s.Conflict}, count{"orphan", s.Orphan}, count{"late completion", s.LateCompletion}, count{"open", s.Open}))
 	}
 	if s.Abandoned > 0 {
-		text += fmt.Sprintf("; %d requests abandoned, %d of them superseded in time", s.Abandoned, s.Superseded)
+		parts = append(parts, fmt.Sprintf("%s abandoned, %d of them superseded in time", plural(s.Abandoned, "request"), s.Superseded))
 	}
-	return text
+	return parts
 }
 
+// count is how many records went one way; what is a noun, or a word that has no plural.
 type count struct {
 	what string
 	n    int64
 }
 
+var noPlural = map[string]bool{"counted": true, "progress": true, "filtered": true, "late": true, "open": true}
+
 func words(counts ...count) string {
 	var parts []string
 	for _, c := range counts {
-		if c.n > 0 {
+		switch {
+		case c.n > 0 && noPlural[c.what]:
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
+		case c.n > 0:
+			parts = append(parts, plural(c.n, c.what))
 		}
 	}
 	if len(parts) == 0 {

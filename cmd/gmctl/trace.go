@@ -18,7 +18,8 @@ import (
 )
 
 func (a *app) trace() *cobra.Command {
-	cmd := &cobra.Command{Use: "trace", GroupID: groupLab, Short: "Make, count, replay and fingerprint trace files"}
+	cmd := &cobra.Command{Use: "trace", GroupID: groupLab, Short: "Make, count, replay and fingerprint trace files",
+		Example: "  gmctl trace gen --seed 7 --duration 10m -o trace.jsonl\n  gmctl trace stat trace.jsonl"}
 	cmd.AddCommand(a.traceGen(), a.traceStat(), a.traceReplay(), a.traceHash())
 	return cmd
 }
@@ -31,7 +32,7 @@ func (a *app) traceGen() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gen",
 		Short: "Make up a trace: the same flags and seed give the same bytes on every machine",
-		Example: `  gmctl trace gen --kind requests --seed 7 --duration 10m --rate 50 -o trace.jsonl
+		Example: `  gmctl trace gen --seed 7 --duration 10m --rate 50 -o trace.jsonl
   gmctl trace gen --kind events --accounts 20 -o taps.jsonl.gz
   gmctl trace gen --lab -o lab.jsonl        # the rehearsal's log`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -76,7 +77,7 @@ func (a *app) traceGen() *cobra.Command {
 			return a.writeTo(out, func(w io.Writer) error {
 				n, err := base.Write(w)
 				if err == nil && out != "-" {
-					a.say("gmctl: %s: %d records", out, n)
+					a.note("%s: %s", out, plural(n, "record"))
 				}
 				return err
 			})
@@ -110,7 +111,7 @@ func (a *app) traceGen() *cobra.Command {
 // writeTo opens the output of a lab verb: a new file (compressed by its name), or standard output.
 func (a *app) writeTo(path string, do func(io.Writer) error) (err error) {
 	if path == "-" {
-		return do(a.stdout)
+		return do(a.rowsOut())
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, os.ErrExist) {
@@ -195,20 +196,20 @@ func (a *app) traceStat() *cobra.Command {
 }
 
 func (a *app) printStat(s *trace.Stat, word string) {
-	fmt.Fprintf(a.stdout, "topic %s: %d records, %d bytes", cell(s.Topic), s.Lines-s.Idle, s.Bytes)
+	line := fmt.Sprintf("topic %s: %s, %s", cell(s.Topic), plural(s.Lines-s.Idle, "record"), plural(s.Bytes, "byte"))
 	if s.Idle > 0 {
-		fmt.Fprintf(a.stdout, ", %d idle lines", s.Idle)
+		line += ", " + plural(s.Idle, "idle line")
 	}
 	if s.HasTime {
-		fmt.Fprintf(a.stdout, ", log time %s to %s", meter.Time(s.First), meter.Time(s.Last))
+		line += fmt.Sprintf(", log time %s to %s", meter.Time(s.First), meter.Time(s.Last))
 	}
-	fmt.Fprintln(a.stdout)
+	a.tell("%s", line)
 	for _, p := range s.Partitions {
 		if p.Records == 0 {
 			fmt.Fprintf(a.stdout, "  partition %d: silent\n", p.Partition)
 			continue
 		}
-		fmt.Fprintf(a.stdout, "  partition %d: %d records, offsets %d to %d\n", p.Partition, p.Records, p.First, p.Last)
+		fmt.Fprintf(a.stdout, "  partition %d: %s, offsets %d to %d\n", p.Partition, plural(p.Records, "record"), p.First, p.Last)
 	}
 	names := make([]string, 0, len(s.Words))
 	for name := range s.Words {

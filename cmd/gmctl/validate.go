@@ -33,11 +33,11 @@ func (a *app) validate() *cobra.Command {
 			}
 			warnings := append(meterWarnings(m), pricing.Warnings(m, card)...)
 			for _, w := range warnings {
-				fmt.Fprintf(a.stdout, "warning: %s\n", clean(w))
+				a.tell("warning: %s", clean(w))
 			}
-			fmt.Fprintf(a.stdout, "%s: right, %d warnings; version %s, %d rates (revision %s)\n", m.Path, len(warnings), m.Version(), len(card.Rates), card.Revision)
+			a.tell("%s: right, %s; version %s, %s (revision %s)", m.Path, plural(len(warnings), "warning"), m.Version(), plural(len(card.Rates), "rate"), card.Revision)
 			if list != nil {
-				fmt.Fprintf(a.stdout, "list prices: %d rates (revision %s)\n", len(list.Rates), list.Revision)
+				a.tell("list prices: %s (revision %s)", plural(len(list.Rates), "rate"), list.Revision)
 			}
 			return nil
 		},
@@ -49,7 +49,7 @@ func (a *app) faulty(faults meter.Faults) error {
 	for _, f := range faults {
 		fmt.Fprintln(a.stdout, clean(f.String()))
 	}
-	return found{fmt.Sprintf("%d faults", len(faults))}
+	return found{plural(len(faults), "fault")}
 }
 
 // meterWarnings says what is legal and dangerous about a meter.

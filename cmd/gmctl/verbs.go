@@ -7,7 +7,7 @@ func (a *app) verbs() []*cobra.Command {
 	return []*cobra.Command{
 		a.stream(), a.bill(), a.status(), a.query(),
 		a.recompute(), a.diff(), a.explain(), a.archive(),
-		a.init(), a.demo(), a.validate(), a.rates(), a.version(),
+		a.init(), a.demo(), a.validate(), a.rates(), a.version(), completion(),
 		a.trace(),
 	}
 }
