@@ -24,7 +24,7 @@ func (a *app) bill() *cobra.Command {
 		Example: `  gmctl bill --account acme
   gmctl bill --by account --format json
   gmctl bill --from 2026-01-01T00:00:00Z --to 2026-01-01T01:00:00Z --by sku
-  gmctl bill --as-of 120                    # as it stood after firing 120 of the journal`,
+  gmctl bill --as-of 120   # as it stood after firing 120 of the journal`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := format.check(); err != nil {
 				return err

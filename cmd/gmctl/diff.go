@@ -47,10 +47,10 @@ Without arguments: the ledger against the recompute of the archive. A side is
                        events (account, time, reference): a partner's own log.
                        --columns time=at maps other names.`,
 		Example: `  gmctl diff
-  gmctl diff --truth complete               # what the lateness policy costs, itemised
-  gmctl diff archive:naive.yaml partner.csv # why a partner's count differs
+  gmctl diff --truth complete                # what lateness costs, itemised
+  gmctl diff archive:naive.yaml partner.csv  # why a partner's count differs
   gmctl diff ledger totals.jsonl --format json
-  gmctl diff --format html > report.html    # one page with pictures, to send`,
+  gmctl diff --format html > report.html     # one page with pictures, to send`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch len(args) {

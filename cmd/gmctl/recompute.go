@@ -43,8 +43,8 @@ windows is read.`,
 		Example: `  gmctl recompute
   gmctl recompute --from 2026-01-01 --to 2026-01-02 -o - --format json
   gmctl recompute --truth complete --account acme -o -
-  gmctl recompute --engine oracle           # the naive engine, from the raw bytes
-  gmctl recompute --print-sql | duckdb      # the same with a plain DuckDB`,
+  gmctl recompute --engine oracle      # the naive engine, from the raw bytes
+  gmctl recompute --print-sql | duckdb # the same with a plain DuckDB`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runRecompute(cmd.Context(), &f) },
 	}
 	f.rng.flags(cmd)
