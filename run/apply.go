@@ -144,10 +144,10 @@ func (d *driver) moved(ctx context.Context, p *partition) error {
 	if w == p.watermark || d.merger == nil {
 		return nil
 	}
-	before, slept := p.watermark, p.asleep
+	slept, crosses := p.asleep, p.crosses(d.config.Meter, w)
 	p.watermark = w
 	d.tellMerge(p, w, false)
-	if (slept || crosses(d.config.Meter, before, w)) && d.merger.Due() {
+	if (slept || crosses) && d.merger.Due() {
 		return d.publish(ctx)
 	}
 	return nil

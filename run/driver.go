@@ -179,6 +179,9 @@ func (d *driver) apply(ctx context.Context, b *block) error {
 	b.priors = grow(b.priors, len(b.lines))
 	b.silent = grow(b.silent, len(b.lines))
 	for i := range b.lines {
+		if i%aheadBy == 0 {
+			d.expect(i)
+		}
 		if err := d.line(ctx, i); err != nil {
 			return err
 		}
@@ -196,6 +199,31 @@ func (d *driver) apply(ctx context.Context, b *block) error {
 	d.block = nil
 	d.tell()
 	return nil
+}
+
+// aheadBy is how many lines the counters look ahead.
+const aheadBy = 32
+
+// expect lets the counters read ahead for the lines from one on.
+func (d *driver) expect(line int) {
+	b := d.block
+	var counters [aheadBy]*stream.Counter
+	var found [aheadBy]uint32
+	n := min(aheadBy, len(b.lines)-line)
+	for i := range n {
+		if b.lines[line+i].Idle != nil {
+			continue
+		}
+		if p := d.partitions.find(b.lines[line+i].Record.Partition); p != nil {
+			counters[i] = p.counter
+			found[i] = p.counter.Expect(&b.events[line+i])
+		}
+	}
+	for i, c := range counters[:n] {
+		if c != nil {
+			c.Look(found[i])
+		}
+	}
 }
 
 // handOver gives the block to the archive, or back to the reader.
@@ -245,7 +273,7 @@ func (d *driver) look(ctx context.Context, i int) error {
 // cut ends the block before a line: what was applied goes to the archive, the rest is as if it had not been read.
 func (d *driver) cut(line int) error {
 	b := d.block
-	b.lines = b.lines[:line]
+	b.lines, b.isCut = b.lines[:line], true
 	if err := d.takeItems(); err != nil {
 		return err
 	}

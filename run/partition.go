@@ -21,6 +21,7 @@ type partition struct {
 	next      int64 // offset behind the last record seen; 0 before the first
 	watermark int64 // as the merge knows it
 	asleep    bool  // the merge does not know it yet, or knows it as idle (R11)
+	quietTo   int64 // from watermark on, up to before this one, no window ends and none becomes final
 	commitNo  int64 // of the last changes taken
 	from      meter.Position
 
@@ -47,19 +48,15 @@ type openFile struct {
 // partitions are kept by number and in order.
 type partitions struct {
 	list  []*partition
-	last  *partition // a cache: neighbouring records are often of one partition
+	low   [256]*partition // those with low numbers, to be found quickly
 	known map[int32]*partition
 }
 
 func (ps *partitions) find(n int32) *partition {
-	if ps.last != nil && ps.last.number == n {
-		return ps.last
+	if uint32(n) < uint32(len(ps.low)) {
+		return ps.low[n]
 	}
-	p := ps.known[n]
-	if p != nil {
-		ps.last = p
-	}
-	return p
+	return ps.known[n]
 }
 
 func (ps *partitions) add(p *partition) {
@@ -67,6 +64,9 @@ func (ps *partitions) add(p *partition) {
 		ps.known = map[int32]*partition{}
 	}
 	ps.known[p.number] = p
+	if uint32(p.number) < uint32(len(ps.low)) {
+		ps.low[p.number] = p
+	}
 	i, _ := slices.BinarySearchFunc(ps.list, p.number, func(q *partition, n int32) int { return int(q.number) - int(n) })
 	ps.list = slices.Insert(ps.list, i, p)
 }
@@ -92,8 +92,13 @@ func (p *partition) checkpoint(carry bool, end int64) (meter.Checkpoint, error) 
 // crosses reports whether a watermark that moves from one time to another passes the end of a window, or an end + L. Of a
 // partition that was not idle only then can G do so with it: the watermarks of the others stand still. (One that wakes
 // while all were idle may move G further than itself.)
-func crosses(m *meter.Meter, from, to int64) bool {
+func (p *partition) crosses(m *meter.Meter, to int64) bool {
+	if to < p.quietTo {
+		return false
+	}
 	z, l := m.Window.Size, m.Window.AllowedLateness
+	from := p.watermark
+	p.quietTo = min(floorDiv(to, z)*z+z, floorDiv(to-l, z)*z+z+l)
 	return floorDiv(from, z) != floorDiv(to, z) || floorDiv(from-l, z) != floorDiv(to-l, z)
 }
 

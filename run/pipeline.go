@@ -14,6 +14,7 @@ import (
 
 // A block is a chunk of lines on its way: read, decoded by any core, applied by the owner, archived, and used again.
 type block struct {
+	meter  *meter.Meter
 	chunk  *trace.Chunk
 	lines  []trace.Line
 	events []meter.Event // by line; of idle lines nothing
@@ -26,6 +27,7 @@ type block struct {
 	err     error // after the lines: what ended the file (io.EOF), or the fault of the line behind them
 	decoded chan struct{}
 	users   atomic.Int32
+	isCut   bool // the owner still asks the chunk for a hash in its midst
 }
 
 // A pipeline reads and decodes ahead of the owner, a bounded number of blocks.
@@ -44,7 +46,7 @@ func newPipeline(r *trace.Reader, m *meter.Meter, workers int) *pipeline {
 	n := blocksPerWorker*workers + blocksPerWorker
 	p := &pipeline{reader: r, meter: m, free: make(chan *block, n), ready: make(chan *block, n), work: make(chan *block, n)}
 	for range n {
-		p.free <- &block{}
+		p.free <- &block{meter: m}
 	}
 	return p
 }
@@ -71,7 +73,7 @@ func (p *pipeline) read(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		b.decoded = make(chan struct{})
+		b.decoded, b.isCut = make(chan struct{}), false
 		b.chunk, b.err = p.reader.Next(ctx)
 		if b.err != nil {
 			b.lines = b.lines[:0]
@@ -101,8 +103,8 @@ func (p *pipeline) decode(ctx context.Context) {
 
 func (b *block) decode(d *schemas.Decoder) {
 	b.lines, b.err = b.chunk.Decode(b.lines[:0], func(i int, r *meter.Record) bool {
-		if n := i + 1 - len(b.events); n > 0 {
-			b.events = append(b.events, make([]meter.Event, n)...)
+		if i >= len(b.events) {
+			b.grow(i + 1)
 		}
 		d.Decode(r, &b.events[i])
 		return b.events[i].Bucket != meter.BucketDeadLetter
@@ -110,10 +112,26 @@ func (b *block) decode(d *schemas.Decoder) {
 	close(b.decoded)
 }
 
+// grow makes room for n events and some more, their quantities and attributes side by side.
+func (b *block) grow(n int) {
+	have := len(b.events)
+	b.events = append(b.events, make([]meter.Event, n+n/2+64-have)...)
+	events := b.events[have:]
+	width, tags := len(b.meter.Event.Quantities), len(b.meter.Event.Attributes)
+	quantities, attributes := make([]int64, width*len(events)), make([]string, tags*len(events))
+	for i := range events {
+		events[i].Quantities = quantities[i*width : (i+1)*width : (i+1)*width]
+		events[i].Attributes = attributes[i*tags : (i+1)*tags : (i+1)*tags]
+	}
+}
+
 // recycle gives a block back once all its users have.
 func (p *pipeline) recycle(b *block) {
 	if b.users.Add(-1) > 0 {
 		return
+	}
+	if !b.isCut {
+		b.chunk.Release()
 	}
 	b.chunk = nil
 	p.free <- b

@@ -194,7 +194,7 @@ func (d *driver) unreadFrom(n int32) int64 {
 // addPartition makes a partition: with its position if the ledger has one, with its archive's head if there is one.
 // atByte is where its first line may be.
 func (d *driver) addPartition(n int32, position *meter.Position, atByte int64) (*partition, error) {
-	p := &partition{number: n, watermark: meter.MinusInfinity, drainedAt: -1}
+	p := &partition{number: n, watermark: meter.MinusInfinity, quietTo: meter.MinusInfinity, drainedAt: -1}
 	from := meter.Checkpoint{Byte: atByte, MaxReach: meter.MinusInfinity}
 	p.head = noFile(atByte)
 	if position != nil {

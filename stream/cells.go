@@ -19,7 +19,7 @@ type cells struct {
 
 type window struct {
 	end   int64
-	cells map[cellKey]*cell
+	cells map[uint64]*cell // by account and sku: the cell of one tier, from which its next lead on
 }
 
 // A cellKey names a cell within its window, by interned names.
@@ -28,9 +28,12 @@ type cellKey struct {
 	tier         int32
 }
 
+func (k cellKey) names() uint64 { return uint64(k.account)<<32 | uint64(k.sku) }
+
 type cell struct {
 	cellKey
 	end        int64
+	next       *cell       // another tier of the same account and sku
 	value, was meter.Usage // was is the value when the changes were last taken
 	changed    bool        // Invariant: it stands in cells.changed.
 }
@@ -45,16 +48,20 @@ func (cs *cells) at(end int64, key cellKey, quantities int) *cell {
 		cs.last = cs.windows[end]
 	}
 	if cs.last == nil {
-		cs.last = &window{end: end, cells: map[cellKey]*cell{}}
+		cs.last = &window{end: end, cells: map[uint64]*cell{}}
 		cs.windows[end] = cs.last
 		cs.ends.push(end)
 	}
-	c := cs.last.cells[key]
+	first := cs.last.cells[key.names()]
+	c := first
+	for c != nil && c.tier != key.tier {
+		c = c.next
+	}
 	if c == nil {
 		both := make([]int64, 2*quantities)
-		c = &cell{cellKey: key, end: end}
+		c = &cell{cellKey: key, end: end, next: first}
 		c.value.Quantities, c.was.Quantities = both[:quantities:quantities], both[quantities:]
-		cs.last.cells[key] = c
+		cs.last.cells[key.names()] = c
 		cs.names.share(key.account)
 		cs.names.share(key.sku)
 	}
@@ -84,29 +91,49 @@ func (cs *cells) close(w, lateness int64) {
 
 // take returns the changes since the last take, ordered, and drops the windows that are final.
 func (cs *cells) take() []meter.CellChange {
+	slices.SortFunc(cs.changed, func(a, b *cell) int { return cs.key(a).Compare(cs.key(b)) })
 	var out []meter.CellChange
+	var room []int64
 	for _, c := range cs.changed {
 		c.changed = false
 		if c.value.Equal(c.was) {
 			continue
 		}
-		key := meter.CellKey{Account: cs.names.text(c.account), WindowEnd: c.end, SKU: cs.names.text(c.sku), Tier: c.tier}
-		out = append(out, meter.CellChange{CellKey: key, Value: c.value.Clone(), Was: c.was.Clone()})
+		if out == nil {
+			out = make([]meter.CellChange, 0, len(cs.changed))
+			room = make([]int64, 0, 2*len(c.value.Quantities)*len(cs.changed))
+		}
+		x := meter.CellChange{CellKey: cs.key(c), Value: c.value, Was: c.was}
+		x.Value.Quantities, room = cut(room, c.value.Quantities)
+		x.Was.Quantities, room = cut(room, c.was.Quantities)
+		out = append(out, x)
 		c.was.Requests, c.was.SetHash = c.value.Requests, c.value.SetHash
 		copy(c.was.Quantities, c.value.Quantities)
 	}
 	clear(cs.changed)
 	cs.changed = cs.changed[:0]
 	cs.dropFinal()
-	slices.SortFunc(out, func(a, b meter.CellChange) int { return a.CellKey.Compare(b.CellKey) })
 	return out
+}
+
+func (cs *cells) key(c *cell) meter.CellKey {
+	return meter.CellKey{Account: cs.names.text(c.account), WindowEnd: c.end, SKU: cs.names.text(c.sku), Tier: c.tier}
+}
+
+// cut copies list to the free room behind what room holds.
+func cut(room, list []int64) (copied, rest []int64) {
+	n := len(room)
+	room = append(room, list...)
+	return room[n:len(room):len(room)], room
 }
 
 func (cs *cells) dropFinal() {
 	for _, end := range cs.final {
-		for key := range cs.windows[end].cells {
-			cs.names.release(key.account)
-			cs.names.release(key.sku)
+		for _, c := range cs.windows[end].cells {
+			for ; c != nil; c = c.next {
+				cs.names.release(c.account)
+				cs.names.release(c.sku)
+			}
 		}
 		delete(cs.windows, end)
 		if cs.last != nil && cs.last.end == end {

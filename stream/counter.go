@@ -3,6 +3,7 @@ package stream
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/gatewaymeter/gatewaymeter/meter"
 )
@@ -21,11 +22,12 @@ var (
 type Counter struct {
 	m         *meter.Meter
 	partition int32
-	window    int64 // Z
-	lateness  int64 // L
-	patience  int64 // A
-	disorder  int64 // B
-	none      bool  // identity none: nothing is remembered (R3)
+	window    int64  // Z
+	perWindow uint64 // 2^64 / Z, rounded down; one less where Z is a power of two
+	lateness  int64  // L
+	patience  int64  // A
+	disorder  int64  // B
+	none      bool   // identity none: nothing is remembered (R3)
 	partsOf   [][]int
 
 	next      int64 // the lowest offset that may come
@@ -51,7 +53,7 @@ type Counter struct {
 	commitNo int64
 	items    []meter.Item
 	scratch  billable
-	touched  uint64 // means nothing: what touch has read, so that it is read
+	touched  uint64 // means nothing: what was read ahead, so that it is read
 }
 
 // NewCounter is a counter of the partition as of a checkpoint: its replay follows. A partition that was never
@@ -60,7 +62,7 @@ type Counter struct {
 func NewCounter(m *meter.Meter, partition int32, from meter.Checkpoint, summary meter.Summary) (*Counter, error) {
 	c := &Counter{
 		m: m, partition: partition, from: from, next: from.Restart, maxReach: from.MaxReach, sum: summary,
-		window: m.Window.Size, lateness: m.Window.AllowedLateness, patience: m.AbandonAfter,
+		window: m.Window.Size, perWindow: math.MaxUint64 / uint64(m.Window.Size), lateness: m.Window.AllowedLateness, patience: m.AbandonAfter,
 		disorder: m.Watermark.MaxOutOfOrderness, none: m.Event.Identity == nil,
 		names: newNames(), filters: newFilters(m), marks: marks{every: markEvery},
 	}
@@ -96,6 +98,23 @@ func (c *Counter) Replay(e *meter.Event) error {
 	err := c.step(e)
 	c.silent = false
 	return err
+}
+
+// Expect reads ahead what counting a record will need of the remembered ids, for [Counter.Look] to go on with. Called for
+// a few dozen records that are to come, then Look for each of them, it saves half of the time of counting: a machine
+// waits for many cache misses in little more time than for one. Both change nothing.
+func (c *Counter) Expect(e *meter.Event) uint32 {
+	if e.Bucket != meter.BucketEvent || c.none {
+		return 0
+	}
+	return c.lives.expected(e.IDHash)
+}
+
+// Look reads on where Expect found something.
+func (c *Counter) Look(found uint32) {
+	if found != 0 {
+		c.touched += c.lives.look(found)
+	}
 }
 
 // Apply counts a record (R2 to R9). e may be used again afterwards. Offsets have to rise.

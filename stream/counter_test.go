@@ -2,6 +2,7 @@ package stream
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -220,6 +221,24 @@ func TestCarriedBeforeItsStart(t *testing.T) {
 		for _, x := range c.cells.take() {
 			if x.Value.Requests != 3 || x.Value.Quantities[2] != 0 {
 				t.Errorf("%+v", x)
+			}
+		}
+	}
+}
+
+// TestEndOf: the window of a time, against plain division, at borders and at random (R5).
+func TestEndOf(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200_000 {
+		z := 1 + rng.Int64N(1<<(1+rng.IntN(45)))
+		if rng.IntN(4) == 0 {
+			z = 1 << rng.IntN(45)
+		}
+		c := Counter{window: z, perWindow: math.MaxUint64 / uint64(z)}
+		at := rng.Int64N(1<<(1+rng.IntN(61))) / z * z
+		for _, at := range []int64{at - 1, at, at + 1, at + z - 1, -at, -at - 1} {
+			if got, want := c.endOf(at), floorDiv(at, z)*z+z; got != want {
+				t.Fatalf("the end of %d in windows of %d is %d, want %d", at, z, got, want)
 			}
 		}
 	}

@@ -7,6 +7,9 @@ type names struct {
 	texts []string
 	refs  []int64 // Invariant: how many lives and cells hold the name; not kept for 0.
 	free  []uint32
+	// recent are numbers that were held lately, by a hash of the name: to look there is cheaper. What stands in a
+	// place may be of another name, or of none any more.
+	recent [1 << 10]uint32
 }
 
 func newNames() names {
@@ -15,12 +18,26 @@ func newNames() names {
 
 // hold is the name's number, with one more reference to it.
 func (n *names) hold(text string) uint32 {
-	id, ok := n.ids[text]
-	if !ok {
-		id = n.add(text)
+	recent := &n.recent[placeOf(text)]
+	id := *recent
+	if n.texts[id] != text {
+		var ok bool
+		if id, ok = n.ids[text]; !ok {
+			id = n.add(text)
+		}
+		*recent = id
 	}
 	n.refs[id]++
 	return id
+}
+
+// placeOf is a place in names.recent: names that differ in their last four bytes, or in their length, mostly differ in it.
+func placeOf(text string) uint32 {
+	h := uint32(len(text))
+	for i := max(0, len(text)-4); i < len(text); i++ {
+		h = h<<8 ^ uint32(text[i])
+	}
+	return h * 0x9E3779B1 >> 22
 }
 
 func (n *names) add(text string) uint32 {

@@ -235,9 +235,11 @@ func dump(c *Counter) string {
 		if c.watermark >= end+c.lateness {
 			continue
 		}
-		for k, cell := range w.cells {
-			if cell.value.Requests != 0 {
-				out = append(out, fmt.Sprintf("%d %s/%s/%d %v", end, c.names.text(k.account), c.names.text(k.sku), k.tier, cell.value))
+		for _, cell := range w.cells {
+			for ; cell != nil; cell = cell.next {
+				if cell.value.Requests != 0 {
+					out = append(out, fmt.Sprintf("%d %s/%s/%d %v", end, c.names.text(cell.account), c.names.text(cell.sku), cell.tier, cell.value))
+				}
 			}
 		}
 	}

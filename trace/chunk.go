@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/zeebo/xxh3" // XXH3-128 for the hash of a prefix: the maintained pure-Go port with assembly
 
@@ -17,12 +18,47 @@ type Chunk struct {
 	Data   []byte
 	Byte   int64 // where Data begins in the (decompressed) file
 	Line   int64 // number of the first line, from 1
+	end    int64 // Invariant: Byte + len(Data).
 	format Format
 	prefix xxh3.Hasher // over the bytes before Byte
+	whole  xxh3.Hasher // over the bytes before end
+
+	memory *memory // that Data is in
+	spare  chan *memory
 }
 
 // End is where the next chunk begins.
-func (c *Chunk) End() int64 { return c.Byte + int64(len(c.Data)) }
+func (c *Chunk) End() int64 { return c.end }
+
+// Release gives the chunk's memory back to its reader, to be used for a later chunk: nothing may look at Data, or at
+// what records alias of it, any more. It may be called once, from any goroutine. A chunk that is not released lasts as
+// long as anything points into it.
+func (c *Chunk) Release() { c.memory.release(c.spare) }
+
+// memory holds what is read: several chunks may be in it. It is used again once the last of its users has released it.
+type memory struct {
+	bytes []byte
+	users atomic.Int32 // the reader, and the chunks
+}
+
+// maxSpare bounds what is kept to be used again.
+const maxSpare = 16
+
+func newMemory(size int) *memory {
+	m := &memory{bytes: make([]byte, size)}
+	m.users.Store(1)
+	return m
+}
+
+func (m *memory) release(spare chan<- *memory) {
+	if m.users.Add(-1) > 0 || len(m.bytes) == 0 {
+		return
+	}
+	select {
+	case spare <- m:
+	default:
+	}
+}
 
 // Parse appends the chunk's lines. On an error, which is an [*Error], the lines before the one at fault are there.
 // Records alias c.Data. It is a pure function of the chunk.
@@ -87,8 +123,12 @@ func firstLine(b []byte) (text []byte, size int) {
 }
 
 // PrefixHash is the hash of the file's bytes before end, which must lie in the chunk or at one of its ends:
-// what a position keeps so that a restart finds out whether the file is the one that it was.
+// what a position keeps so that a restart finds out whether the file is the one that it was. At the chunk's own end it
+// may be asked for after Release, too.
 func (c *Chunk) PrefixHash(end int64) string {
+	if end == c.end {
+		return prefixHash(&c.whole)
+	}
 	h := c.prefix
 	_, _ = h.Write(c.Data[:end-c.Byte]) // cannot fail
 	return prefixHash(&h)

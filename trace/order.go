@@ -10,12 +10,13 @@ import (
 type Order struct {
 	file   string
 	header Header
-	last   map[int32]int64
+	low    [256]int64      // the last offset + 1 of the partitions with low numbers; 0 before the first
+	high   map[int32]int64 // of all others
 }
 
 // NewOrder begins at the file's first line, or at any later one: what came before is not checked against.
 func NewOrder(file string, h Header) *Order {
-	return &Order{file: file, header: h, last: map[int32]int64{}}
+	return &Order{file: file, header: h, high: map[int32]int64{}}
 }
 
 // Check judges the next line.
@@ -28,17 +29,27 @@ func (o *Order) Check(l *Line) error {
 	if l.Idle != nil {
 		return nil
 	}
-	p := l.Record.Partition
-	last, known := o.last[p]
-	if !known {
+	p, offset := l.Record.Partition, l.Record.Offset
+	isLow := uint32(p) < uint32(len(o.low))
+	var next int64
+	if isLow {
+		next = o.low[p]
+	} else {
+		next = o.high[p]
+	}
+	if next == 0 {
 		if err := o.exists(p); err != nil {
 			return o.at(l, err)
 		}
 	}
-	if known && l.Record.Offset <= last {
-		return o.at(l, fmt.Errorf("partition %d: offset %d comes after offset %d; offsets rise (R1)", p, l.Record.Offset, last))
+	if offset < next {
+		return o.at(l, fmt.Errorf("partition %d: offset %d comes after offset %d; offsets rise (R1)", p, offset, next-1))
 	}
-	o.last[p] = l.Record.Offset
+	if isLow {
+		o.low[p] = offset + 1
+	} else {
+		o.high[p] = offset + 1
+	}
 	return nil
 }
 

@@ -35,7 +35,9 @@ type Reader struct {
 	options Options
 	source  source
 
-	rest   []byte      // read and not yet yielded
+	rest   []byte  // read and not yet yielded
+	memory *memory // that rest is in
+	spare  chan *memory
 	dry    int         // so many first bytes of rest hold no line end
 	at     int64       // where rest begins
 	line   int64       // number of the line that begins there
@@ -77,7 +79,7 @@ func newReader(name string, s source, o Options) *Reader {
 	if o.ChunkBytes == 0 {
 		o.ChunkBytes = defaultChunk
 	}
-	return &Reader{name: name, options: o, source: s, line: 1}
+	return &Reader{name: name, options: o, source: s, line: 1, memory: newMemory(0), spare: make(chan *memory, maxSpare)}
 }
 
 // Close closes the file.
@@ -144,14 +146,17 @@ func (r *Reader) Next(ctx context.Context) (*Chunk, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Chunk{File: r.name, Data: r.rest[:n:n], Byte: r.at, Line: r.line, format: r.options.Format, prefix: r.hash}
+	c := &Chunk{File: r.name, Data: r.rest[:n:n], Byte: r.at, Line: r.line, format: r.options.Format, prefix: r.hash,
+		memory: r.memory, spare: r.spare}
+	r.advance(n)
+	c.end, c.whole = r.at, r.hash
 	if err := r.checkPrefix(c); err != nil {
 		return nil, err
 	}
 	if n == 0 {
 		return nil, io.EOF
 	}
-	r.advance(n)
+	c.memory.users.Add(1)
 	return c, nil
 }
 
@@ -182,9 +187,7 @@ func (r *Reader) fill(ctx context.Context) error {
 		return &Error{File: r.name, Line: r.line, Err: fmt.Errorf("a line of over %d bytes", maxLine)}
 	}
 	if cap(r.rest)-len(r.rest) < max(1, r.options.ChunkBytes/2) {
-		grown := make([]byte, len(r.rest), 2*len(r.rest)+r.options.ChunkBytes) // chunks own what they alias
-		copy(grown, r.rest)
-		r.rest = grown
+		r.move(len(r.rest) + r.options.ChunkBytes)
 	}
 	n, err := r.source.Read(r.rest[len(r.rest):cap(r.rest)])
 	r.rest = r.rest[:len(r.rest)+n]
@@ -204,6 +207,22 @@ func (r *Reader) fill(ctx context.Context) error {
 		return &Error{File: r.name, Err: err}
 	}
 	return r.options.Wait(ctx)
+}
+
+// move moves rest to other memory, of at least size bytes: what it is in may be a chunk's too.
+func (r *Reader) move(size int) {
+	var m *memory
+	select {
+	case m = <-r.spare:
+	default:
+	}
+	if m == nil || len(m.bytes) < size {
+		m = newMemory(size + size/8)
+	}
+	m.users.Store(1)
+	r.rest = m.bytes[:copy(m.bytes, r.rest)]
+	r.memory.release(r.spare)
+	r.memory = m
 }
 
 // Resume makes Next begin at the byte restart, where a line begins, of a file of which the bytes before next
@@ -251,7 +270,7 @@ func (r *Reader) Resume(ctx context.Context, restart, next int64, hash string) e
 
 // endLine comes after a line that had no line end when it was read, as the last one of its file: by now it may have one.
 func (r *Reader) endLine(ctx context.Context) error {
-	if err := r.checkPrefix(&Chunk{Byte: r.at, prefix: r.hash}); err != nil {
+	if err := r.checkPrefix(&Chunk{Byte: r.at, end: r.at, prefix: r.hash, whole: r.hash}); err != nil {
 		return err
 	}
 	for len(r.rest) < 2 && !r.final && !bytes.HasPrefix(r.rest, []byte{'\n'}) {

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -315,8 +317,8 @@ func TestResume(t *testing.T) {
 
 func hashOf(t *testing.T, text string) string {
 	t.Helper()
-	c := Chunk{Data: []byte(text)}
-	return c.PrefixHash(c.End())
+	c := Chunk{Data: []byte(text), end: -1}
+	return c.PrefixHash(int64(len(text)))
 }
 
 func TestResumeOfAnotherFile(t *testing.T) {
@@ -530,3 +532,61 @@ func TestChunksInParallel(t *testing.T) {
 		t.Errorf("%d lines in %d chunks, want %d", n, len(results), want)
 	}
 }
+
+// TestRelease: memory that was given back is used again, and never while a chunk that still has it may be looked at.
+func TestRelease(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	var text bytes.Buffer
+	for i := range 3000 {
+		fmt.Fprintf(&text, `{"partition":0,"offset":%d,"value":{"x":"%s"}}`+"\n", i, strings.Repeat(string(rune('a'+i%26)), rng.IntN(200)))
+	}
+	for _, piece := range []int{7, 100, 1 << 20} {
+		r, err := NewReader(&slow{bytes.NewReader(text.Bytes()), piece}, "log.jsonl", Options{ChunkBytes: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		type held struct {
+			*Chunk
+			was []byte
+		}
+		var chunks []held
+		look := func(h held) {
+			if !bytes.Equal(h.Data, h.was) || h.PrefixHash(h.End()) != hashOf(t, text.String()[:h.End()]) {
+				t.Fatalf("the chunk at %d has changed", h.Byte)
+			}
+		}
+		end, memories := int64(0), map[*memory]bool{}
+		for {
+			c, err := r.Next(t.Context())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil || c.Byte != end || !bytes.Equal(c.Data, text.Bytes()[c.Byte:c.End()]) {
+				t.Fatalf("chunk at %d, want %d: %v", c.Byte, end, err)
+			}
+			end = c.End()
+			memories[c.memory] = true
+			chunks = append(chunks, held{c, bytes.Clone(c.Data)})
+			for len(chunks) > rng.IntN(6) {
+				i := rng.IntN(len(chunks))
+				look(chunks[i])
+				chunks[i].Release()
+				if c := chunks[i].Chunk; c.PrefixHash(c.End()) != hashOf(t, text.String()[:c.End()]) {
+					t.Fatalf("the hash at %d has changed", c.End())
+				}
+				chunks = slices.Delete(chunks, i, i+1)
+			}
+		}
+		if end != int64(text.Len()) || len(memories) > 2*maxSpare {
+			t.Errorf("%d of %d bytes, in %d pieces of memory", end, text.Len(), len(memories))
+		}
+	}
+}
+
+// slow reads at most so many bytes at a time.
+type slow struct {
+	r    io.Reader
+	most int
+}
+
+func (s *slow) Read(b []byte) (int, error) { return s.r.Read(b[:min(len(b), s.most)]) }

@@ -83,7 +83,7 @@ var streamMutants = []Mutant{
 	{Name: "R10: a price applies after its first window", File: pricerGo, Old: "rows[i].EffectiveFrom > start", New: "rows[i].EffectiveFrom >= start"},
 	{Name: "R10: a list price looks like a table price", File: pricerGo, Old: "source = meter.PriceList", New: "source = meter.PriceTable"},
 	{Name: "R11: changes are added, not replaced", File: mergerGo, Old: "delta := x.Value.Quantities[i] - x.Was.Quantities[i]", New: "delta := x.Value.Quantities[i]"},
-	{Name: "R11: a taken change is taken again", File: cellsGo, Old: "		out = append(out, meter.CellChange{CellKey: key, Value: c.value.Clone(), Was: c.was.Clone()})\n		c.was.Requests, c.was.SetHash = c.value.Requests, c.value.SetHash\n", New: "		out = append(out, meter.CellChange{CellKey: key, Value: c.value.Clone(), Was: c.was.Clone()})\n"},
+	{Name: "R11: a taken change is taken again", File: cellsGo, Old: "		out = append(out, x)\n		c.was.Requests, c.was.SetHash = c.value.Requests, c.value.SetHash\n", New: "		out = append(out, x)\n"},
 	{Name: "R11: idle partitions hold G back", File: mergerGo, Old: "!s.Idle {", New: "true {"},
 	{Name: "R11: G goes back", File: mergerGo, Old: "return max(m.g, low)", New: "return low"},
 	{Name: "R11: a gap between commits is accepted", File: mergerGo, Old: "if commitNo != s.CommitNo+1 {", New: "if commitNo <= s.CommitNo {"},

@@ -85,10 +85,16 @@ func (w *writer) insert(n int, statement string, args func(i int) []any) error {
 }
 
 func (w *writer) rows() error {
-	return w.insert(len(w.commit.Rows), `INSERT OR REPLACE INTO gm_row (account, window_end, version, state, revision,
+	return w.insert(len(w.commit.Rows), `INSERT INTO gm_row (account, window_end, version, state, revision,
 		requests, quantities, set_hash, amount, adjustment, overflow, source, unpriced,
 		published_requests, published_quantities, published_set_hash, published, live, card, list, cells)
-		VALUES (?,?,?,?,?, ?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?)`, func(i int) []any {
+		VALUES (?,?,?,?,?, ?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?)
+		ON CONFLICT (account, window_end, version) DO UPDATE SET state = excluded.state, revision = excluded.revision,
+		requests = excluded.requests, quantities = excluded.quantities, set_hash = excluded.set_hash, amount = excluded.amount,
+		adjustment = excluded.adjustment, overflow = excluded.overflow, source = excluded.source, unpriced = excluded.unpriced,
+		published_requests = excluded.published_requests, published_quantities = excluded.published_quantities,
+		published_set_hash = excluded.published_set_hash, published = excluded.published,
+		live = excluded.live, card = excluded.card, list = excluded.list, cells = excluded.cells`, func(i int) []any {
 		r := &w.commit.Rows[i]
 		return []any{
 			r.Account, r.WindowEnd, w.version, r.State.String(), r.Revision,

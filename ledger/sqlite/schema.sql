@@ -8,6 +8,8 @@ CREATE TABLE IF NOT EXISTS gm_meta (
 ) STRICT;
 
 -- R11: a row is (account, window), its cells its detail. usage is the sum of the cells, published or not.
+-- A row is some hundred bytes and is written several times, every one of an account next to others: so its place is by rowid, at the end
+-- of the table, and not in the order of accounts, where every new row would move its neighbours.
 CREATE TABLE IF NOT EXISTS gm_row (
   account    TEXT    NOT NULL,
   window_end INTEGER NOT NULL,
@@ -30,8 +32,8 @@ CREATE TABLE IF NOT EXISTS gm_row (
   card       TEXT    NOT NULL,
   list       TEXT    NOT NULL,
   cells      TEXT    NOT NULL, -- JSON
-  PRIMARY KEY (account, window_end, version)
-) STRICT, WITHOUT ROWID;
+  UNIQUE (account, window_end, version)
+) STRICT;
 CREATE INDEX IF NOT EXISTS gm_row_live ON gm_row (live) WHERE live = 1;
 
 CREATE TABLE IF NOT EXISTS gm_firing (
