@@ -313,18 +313,38 @@ func parseWindows(y *YAML, top Mapping, m *Meter) {
 func parseRun(y *YAML, n *yaml.Node, m *Meter) {
 	r := y.Mapping(n, "run", "source", "source_format", "archive", "ledger", "http")
 	m.Run = RunConfig{Source: y.Text(r.Get("source"), "run.source"), SourceFormat: "trace", Archive: "archive", Ledger: "sqlite:gatewaymeter.db"}
+	if strings.Contains(m.Run.Source, "://") {
+		y.Faultf(r.Get("source"), "run.source: %s %s; name a trace file, or - for standard input", scheme(m.Run.Source), unbuilt)
+	}
 	if f := r.Get("source_format"); f != nil {
 		m.Run.SourceFormat = y.Word(f, "run.source_format", "trace", "values")
 	}
 	if a := r.Get("archive"); a != nil {
-		m.Run.Archive = y.Text(a, "run.archive")
+		if m.Run.Archive = y.Text(a, "run.archive"); strings.Contains(m.Run.Archive, "://") {
+			y.Faultf(a, "run.archive: %s %s; name a folder", scheme(m.Run.Archive), unbuilt)
+		}
 	}
 	if l := r.Get("ledger"); l != nil {
 		m.Run.Ledger = y.Text(l, "run.ledger")
+		switch file, ok := strings.CutPrefix(m.Run.Ledger, "sqlite:"); {
+		case m.Run.Ledger == "" || m.Run.Ledger == "none" || ok && file != "":
+		case strings.Contains(m.Run.Ledger, "://"):
+			y.Faultf(l, "run.ledger: %s %s; use sqlite:FILE", scheme(m.Run.Ledger), unbuilt)
+		default:
+			y.Faultf(l, "run.ledger: %q is no ledger; use sqlite:FILE, or none", clip(m.Run.Ledger))
+		}
 	}
 	if h := r.Get("http"); h != nil && h.Value != "" {
 		y.Faultf(h, "run: \"http\" %s", notYet)
 	}
+}
+
+const unbuilt = "is not built yet"
+
+// scheme is what a URL begins with, such as kafka://; the rest may hold a password.
+func scheme(url string) string {
+	at := strings.Index(url, "://")
+	return clip(url[:at]) + "://"
 }
 
 // fingerprint hashes the parsed values that decide a verdict, so 60s and 1m are one.

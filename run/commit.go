@@ -292,6 +292,7 @@ func (d *driver) summary() meter.Summary {
 
 // finish ends a file that was read to its end: it is drained (R13), or waits as it is for more.
 func (d *driver) finish(ctx context.Context) error {
+	d.outcome.Unread = d.reader.Unread()
 	if err := d.settleAll(); err != nil {
 		return err
 	}

@@ -26,7 +26,8 @@ type Config struct {
 	Archive *Archive // nil: none
 
 	CommitEvery time.Duration // at least a millisecond
-	// Drain ends the log at the end of the file (R13). It must be false where Source.Follow is true.
+	// Drain ends the log at the end of the file (R13). It must be false where Source.Follow is true. Without it a last line
+	// that has no line end yet is left unread.
 	Drain bool
 	// Pace replays the log at this multiple of the speed at which its log times (event times without them) passed.
 	// 0: as fast as it goes.
@@ -102,6 +103,17 @@ type Outcome struct {
 	Commits  int64
 	Files    int64 // that the archive published in this run
 	Lost     []meter.LostRange
+	Replaced *Replaced // where Config.AcceptLoss went on with another file
+	// Unread is the length in bytes of an incomplete last line: without a drain somebody may be writing it.
+	Unread int64
+}
+
+// Replaced says what a run went on with: a file whose first bytes are not those that were counted.
+type Replaced struct {
+	Bytes int64 // that the ledger had counted of the former file
+	// Reread are the offsets [From, To) of partitions that were counted in the former file, are not archived yet, and are
+	// archived from the new one.
+	Reread []meter.LostRange
 }
 
 func (c *Config) validate() error {

@@ -18,10 +18,14 @@ func (d *driver) acceptLoss(ctx context.Context) error {
 	if d.wasDrained {
 		return refuse(ErrDrained, drainedHint, "%s is another file than the one that was drained", d.sourceName())
 	}
+	d.outcome.Replaced = &Replaced{Bytes: d.resume.NextByte}
 	d.resume.NextByte, d.resume.PrefixHash, d.end = 0, "", 0
 	d.replaced = true
 	for _, p := range d.partitions.list {
 		p.unsure = p.next > 0
+		if d.archiver != nil && p.archived < p.committed {
+			d.outcome.Replaced.Reread = append(d.outcome.Replaced.Reread, meter.LostRange{Partition: p.number, From: p.archived, To: p.committed})
+		}
 	}
 	return nil
 }

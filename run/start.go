@@ -16,6 +16,9 @@ func (d *driver) begin(ctx context.Context) error {
 	if err := d.openSource(ctx); err != nil {
 		return err
 	}
+	if err := d.preview(ctx); err != nil {
+		return err
+	}
 	standing := &meter.Standing{}
 	if d.config.Ledger != nil {
 		ledger, err := d.config.Ledger(ctx)
@@ -51,7 +54,7 @@ func (d *driver) begin(ctx context.Context) error {
 // openSource opens the file and reads its header.
 func (d *driver) openSource(ctx context.Context) error {
 	s := d.config.Source
-	o := trace.Options{Format: s.Format}
+	o := trace.Options{Format: s.Format, Growing: !d.config.Drain}
 	if s.Follow {
 		o.Wait = d.waitForMore
 	}
@@ -68,6 +71,20 @@ func (d *driver) openSource(ctx context.Context) error {
 	}
 	d.order = trace.NewOrder(d.sourceName(), d.header)
 	return nil
+}
+
+// preview looks at the first lines before anything is written: a file that is no log leaves nothing behind.
+func (d *driver) preview(ctx context.Context) error {
+	return patiently(ctx, d.config.Source.Path == "-", func() error {
+		lines, err := d.reader.Preview(ctx)
+		order := trace.NewOrder(d.sourceName(), d.header)
+		for i := range lines {
+			if err := order.Check(&lines[i]); err != nil {
+				return err
+			}
+		}
+		return err
+	})
 }
 
 // open opens the source and reads its header, and gives up with ctx.

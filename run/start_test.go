@@ -77,6 +77,50 @@ func TestGrows(t *testing.T) {
 	}
 }
 
+// TestGrowsWithinLines: what somebody is in the middle of writing is no record yet, whatever byte the file ends with.
+func TestGrowsWithinLines(t *testing.T) {
+	for name, format := range map[string]trace.Format{"trace": trace.Trace, "values": trace.Values} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, newCase(t, smallLog(0, 40), "no-drain"))
+			whole := s.LogText()
+			if format == trace.Values {
+				whole = strings.ReplaceAll(whole[len(header):], "log_time", "t_log")
+			}
+			change := func(c *Config) { c.Drain, c.Source.Format = false, format }
+			for cut := 0; cut < len(whole); cut += 1 + len(whole)/23 {
+				s.write(t, whole[:cut])
+				out := s.run(t, change)
+				if want := cut - strings.LastIndexByte(whole[:cut], '\n') - 1; out.Unread != int64(want) {
+					t.Errorf("cut at %d: %d bytes are left unread, want %d", cut, out.Unread, want)
+				}
+				if n := out.Summary.DeadLetters(); n > 0 && format == trace.Trace || out.Summary.Read != int64(records(whole[:cut], format)) {
+					t.Fatalf("cut at %d: %d records, %d dead letters", cut, out.Summary.Read, n)
+				}
+			}
+			s.write(t, whole)
+			if out := s.run(t, change); out.Unread != 0 || out.Summary.Read != int64(records(whole, format)) {
+				t.Errorf("the last run says %+v", out)
+			}
+			if format == trace.Values {
+				return
+			}
+			s.checkOracle(t)
+			if err := s.checkArchive(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// records counts the whole lines that are records.
+func records(text string, format trace.Format) int {
+	n := strings.Count(text, "\n")
+	if format == trace.Trace && n > 0 {
+		n-- // the header
+	}
+	return n
+}
+
 // TestLineWithoutEnd: the last line may lack its line end, and get it later.
 func TestLineWithoutEnd(t *testing.T) {
 	s := newSite(t, newCase(t, smallLog(0, 40), "no-drain"))

@@ -19,6 +19,9 @@ type Options struct {
 	// worth looking again, or with the context's error. A last line without its line end is then incomplete and waits.
 	// Nil: the end of the file is the end, and such a line is a line.
 	Wait func(ctx context.Context) error
+	// Growing says that somebody still writes the file: a last line without its line end is then incomplete, too, and is
+	// left unread at the end ([Reader.Unread]).
+	Growing bool
 	// ChunkBytes is about how large a chunk is; 256 KiB if 0. A longer line makes a longer chunk.
 	ChunkBytes int
 }
@@ -120,7 +123,7 @@ func (r *Reader) firstLine(ctx context.Context) ([]byte, error) {
 			return r.rest[:r.dry+k+1], nil
 		}
 		if r.dry = len(r.rest); r.final {
-			return r.rest, nil
+			return r.rest[:r.lastLines()], nil
 		}
 		if err := r.fill(ctx); err != nil {
 			return nil, err
@@ -135,6 +138,23 @@ func (r *Reader) advance(n int) {
 	_, _ = r.hash.Write(b) // cannot fail
 	r.at += int64(n)
 	r.rest, r.dry = r.rest[n:], 0
+}
+
+// Preview parses the first lines without taking them, as far as they are there: a caller that is about to write something
+// finds out first whether the file is one. It waits for nothing that Header does not wait for.
+func (r *Reader) Preview(ctx context.Context) ([]Line, error) {
+	if _, err := r.Header(ctx); err != nil {
+		return nil, err
+	}
+	n := bytes.LastIndexByte(r.rest, '\n') + 1
+	if !r.source.live {
+		var err error
+		if n, err = r.lines(ctx); err != nil {
+			return nil, err
+		}
+	}
+	c := &Chunk{File: r.name, Data: r.rest[:n:n], Byte: r.at, Line: r.line, format: r.options.Format}
+	return c.Parse(nil)
 }
 
 // Next yields the next lines; io.EOF after the last. When following it ends only with ctx.
@@ -167,7 +187,7 @@ func (r *Reader) lines(ctx context.Context) (int, error) {
 			return 0, err
 		}
 		if r.final {
-			return len(r.rest), nil
+			return r.lastLines(), nil
 		}
 		if len(r.rest) >= r.options.ChunkBytes || r.source.live && len(r.rest) > 0 {
 			if k := bytes.LastIndexByte(r.rest[r.dry:], '\n'); k >= 0 {
@@ -179,6 +199,27 @@ func (r *Reader) lines(ctx context.Context) (int, error) {
 			return 0, err
 		}
 	}
+}
+
+// lastLines is how much of rest, behind which nothing comes, are lines: all of it, or all but an incomplete last one. What
+// was read before as a line is one.
+func (r *Reader) lastLines() int {
+	if !r.options.Growing {
+		return len(r.rest)
+	}
+	n := bytes.LastIndexByte(r.rest, '\n') + 1
+	if r.check != nil && r.check.next > r.at+int64(n) {
+		return len(r.rest)
+	}
+	return n
+}
+
+// Unread is, behind the end of a growing file, the length of the incomplete last line that was left unread.
+func (r *Reader) Unread() int64 {
+	if !r.final || !r.options.Growing {
+		return 0
+	}
+	return int64(len(r.rest))
 }
 
 // fill reads once more behind rest. It sets final at the end, or waits there when following.
@@ -315,11 +356,19 @@ func (r *Reader) checkPrefix(c *Chunk) error {
 // Stdin is the name of standard input in errors.
 const Stdin = "stdin"
 
-// OpenStdin reads standard input; what a compressor wrote is recognised by its first bytes.
+// OpenStdin reads standard input; what a compressor wrote is recognised by its first bytes. Behind the end of a pipe
+// nothing can come: it is not waited for.
 func OpenStdin(o Options) (*Reader, error) {
 	s, err := sniff(os.Stdin)
 	if err != nil {
 		return nil, &Error{File: Stdin, Err: err}
+	}
+	info, err := os.Stdin.Stat()
+	if err != nil {
+		return nil, &Error{File: Stdin, Err: err}
+	}
+	if o.Wait != nil && !info.Mode().IsRegular() {
+		o.Wait, o.Growing = nil, true
 	}
 	return newReader(Stdin, s, o), nil
 }

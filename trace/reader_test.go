@@ -461,6 +461,43 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// TestGrowing: the incomplete last line of a file that somebody still writes is left unread, wherever it is cut, a header
+// too; what was read before as a line without its end stays one.
+func TestGrowing(t *testing.T) {
+	ctx := context.Background()
+	whole := `{"trace":1,"topic":"late"}` + "\n" + record(0, 1) + "\n" + record(0, 2) + "\r\n"
+	for cut := range len(whole) + 1 {
+		text := whole[:cut]
+		r, err := NewReader(strings.NewReader(text), "log", Options{Growing: true, ChunkBytes: 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := r.Header(ctx)
+		if err != nil || h.Stated != strings.Contains(text, "\n") {
+			t.Fatalf("cut at %d: header %+v, %v", cut, h, err)
+		}
+		lines := chunks(t, r)
+		want := max(0, strings.Count(text, "\n")-1)
+		if unread := len(text) - (strings.LastIndexByte(text, '\n') + 1); len(lines) != want || r.Unread() != int64(unread) {
+			t.Errorf("cut at %d: %d lines, %d bytes unread, want %d and %d", cut, len(lines), r.Unread(), want, unread)
+		}
+	}
+
+	old := whole[:len(whole)-2]
+	for restart, want := range map[int]int{strings.LastIndexByte(old, '\n') + 1: 1, len(old): 0} {
+		r, err := NewReader(strings.NewReader(old), "log", Options{Growing: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Resume(ctx, int64(restart), int64(len(old)), hashOf(t, old)); err != nil {
+			t.Fatal(err)
+		}
+		if lines := chunks(t, r); len(lines) != want || r.Unread() != 0 {
+			t.Errorf("from byte %d: %d lines, %d bytes unread", restart, len(lines), r.Unread())
+		}
+	}
+}
+
 func TestFollowSeesARotation(t *testing.T) {
 	for name, rotate := range map[string]func(path string) error{
 		"cut":     func(path string) error { return os.Truncate(path, 3) },

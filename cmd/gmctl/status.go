@@ -76,7 +76,7 @@ func (a *app) printStatus(ctx context.Context, o *folder, format string) (err er
 		return err
 	}
 	for _, l := range lost {
-		fmt.Fprintf(a.stdout, "lost: partition %d, offsets %d to %d\n", l.Partition, l.From, l.To)
+		fmt.Fprintf(a.stdout, "lost: partition %d, offsets [%d, %d)\n", l.Partition, l.From, l.To)
 	}
 	var sum meter.Summary
 	for _, p := range positions {

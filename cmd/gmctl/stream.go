@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gatewaymeter/gatewaymeter/archive"
 	"github.com/gatewaymeter/gatewaymeter/ledger/sqlite"
+	"github.com/gatewaymeter/gatewaymeter/meter"
 	"github.com/gatewaymeter/gatewaymeter/run"
 	"github.com/gatewaymeter/gatewaymeter/trace"
 )
@@ -35,12 +39,18 @@ func (a *app) stream() *cobra.Command {
 		Short:   "Count a log, archive it and write the ledger; started again it goes on",
 		Long: `stream reads the log of run.source, counts it (docs/SEMANTICS.md), writes every
 record to the archive and rows, journal and side outputs to the ledger. Every
---commit-every all of that and the position in the log become durable in one
-act: kill it at any moment and start it again, and the result is the same.
-SIGTERM commits and ends with 0.
+--commit-every rows, journal, side outputs and the position in the log become
+durable in one act. Kill it at any moment and start it again: the result is the
+same. SIGTERM archives and commits all that was read, and ends with 0.
+
+The archive follows: its files become durable one by one, as they are closed by
+--archive-every, --archive-rows, the end of the log or SIGTERM. Until then their
+records are in the log alone, and a process that was killed reads them there
+again: keep the log up to what 'gmctl status' calls archived.
 
 A file drains by default: at its end all windows close, and the log is
-finished. Use --no-drain for a file that will grow.`,
+finished. Use --no-drain for a file that will grow: windows and requests stay
+open, and a last line that has no line end yet is left unread.`,
 		Example: `  gmctl stream
   gmctl stream --source trace.jsonl.gz --no-drain
   gmctl stream --ledger none                # only archive
@@ -73,9 +83,9 @@ finished. Use --no-drain for a file that will grow.`,
 	fl.BoolVar(&f.noDrain, "no-drain", false, "leave windows and requests open at the end of the file: it will grow")
 	fl.BoolVar(&f.follow, "follow", false, "wait for more at the end of the file; implies --no-drain")
 	fl.BoolVar(&f.acceptLoss, "accept-loss", false, "go on although a part of the log is gone; what is lost is written down")
-	fl.DurationVar(&f.commitEvery, "commit-every", time.Second, "how often rows, position and archive become durable")
-	fl.DurationVar(&f.rollEvery, "archive-every", time.Minute, "close an archive file after so long")
-	fl.Int64Var(&f.rollRows, "archive-rows", 1<<20, "close an archive file after so many records")
+	fl.DurationVar(&f.commitEvery, "commit-every", time.Second, "how often rows and position become durable")
+	fl.DurationVar(&f.rollEvery, "archive-every", time.Minute, "close an archive file after so long, and make it durable")
+	fl.Int64Var(&f.rollRows, "archive-rows", 1<<20, "close an archive file after so many records, and make it durable")
 	fl.Float64Var(&f.pace, "pace", 0, "replay the log at this multiple of the speed at which it was written (0: as fast as it goes)")
 	fl.StringVar(&f.stage, "stage", "", "count or merge: for scaled-out Kafka, not built yet")
 	fl.StringVar(&f.http, "http", "", "address of the live page, not built yet")
@@ -98,11 +108,11 @@ func (f *streamFlags) config(a *app, o *folder) (*run.Config, error) {
 	if source == "" {
 		return nil, hint(errors.New("stream: no source"), "write run.source into the meter file, or use --source FILE")
 	}
-	if f.source == "" {
-		source = o.path(source)
-	}
 	if isURL(source) {
 		return nil, fmt.Errorf("stream: source %s: Kafka is not built yet; name a trace file", clip(source))
+	}
+	if f.source == "" {
+		source = o.path(source)
 	}
 	if format != string(trace.Trace) && format != string(trace.Values) {
 		return nil, fmt.Errorf("stream: --source-format %q: want trace or values", clip(format))
@@ -111,16 +121,12 @@ func (f *streamFlags) config(a *app, o *folder) (*run.Config, error) {
 		Meter: o.Meter, Card: o.card.RateCard, List: o.listCard(), CardText: o.card.Text,
 		Source:      run.Source{Path: source, Format: trace.Format(format), Topic: f.topic, Follow: f.follow, FollowEvery: 200 * time.Millisecond},
 		CommitEvery: f.commitEvery, Drain: f.drain || !f.noDrain && !f.follow, Pace: f.pace, AcceptLoss: f.acceptLoss,
-		Clock: wallClock{}, Workers: runtime.NumCPU(),
+		Clock: wallClock{}, Workers: runtime.NumCPU(), Fail: failpoint(os.Getenv("GMCTL_FAILPOINT")),
 	}
 	if o.list != nil {
 		c.ListText = o.list.Text
 	}
-	if err := f.places(c, o); err != nil {
-		return nil, err
-	}
-	failpoints(c)
-	return c, nil
+	return c, f.places(c, o)
 }
 
 // places sets where archive and ledger are.
@@ -130,9 +136,8 @@ func (f *streamFlags) places(c *run.Config, o *folder) error {
 		if err != nil {
 			return err
 		}
-		fail := c.Fail
 		c.Ledger = func(ctx context.Context) (run.Ledger, error) {
-			return sqlite.Open(ctx, sqlite.Options{Path: path, Meter: o.Meter, Fail: fail})
+			return sqlite.Open(ctx, sqlite.Options{Path: path, Meter: o.Meter, Fail: c.Fail})
 		}
 	}
 	if where := orElse(f.archive, o.Run.Archive); where != "none" {
@@ -140,7 +145,7 @@ func (f *streamFlags) places(c *run.Config, o *folder) error {
 		if err != nil {
 			return err
 		}
-		c.Archive = &run.Archive{FS: archive.Dir(dir), Version: release, MaxRows: f.rollRows, MaxBytes: 512 << 20, MaxAge: f.rollEvery}
+		c.Archive = &run.Archive{FS: run.FailFS(archive.Dir(dir), c.Fail), Version: release, MaxRows: f.rollRows, MaxBytes: 512 << 20, MaxAge: f.rollEvery}
 	}
 	return nil
 }
@@ -150,7 +155,10 @@ func (a *app) runStream(ctx context.Context, c *run.Config, f *streamFlags) erro
 	c.Progress = func(at run.Progress) { p.show(at.Records, at.Replayed > 0 && at.Records == 0) }
 	out, err := run.Run(ctx, *c)
 	p.done()
+	var refused *run.Refusal
 	switch {
+	case errors.As(err, &refused):
+		return hint(err, "%s", refused.Hint)
 	case errors.Is(err, sqlite.ErrLocked), errors.Is(err, sqlite.ErrFenced):
 		return hint(err, "one gmctl stream writes to a ledger at a time; find the other one, or name another ledger")
 	case err != nil:
@@ -165,9 +173,10 @@ func (a *app) runStream(ctx context.Context, c *run.Config, f *streamFlags) erro
 	case out.Stopped:
 		a.say("gmctl: stopped with everything committed; start it again to go on")
 	}
-	for _, lost := range out.Lost {
-		a.say("gmctl: lost: partition %d, offsets %d to %d; rows that may miss them are incomplete", lost.Partition, lost.From, lost.To)
+	if out.Unread > 0 {
+		a.note("%s ends within a line: its last %s are left unread until the line has its end", sourceName(c.Source.Path), plural(out.Unread, "byte"))
 	}
+	a.sayLoss(c, &out)
 	if n := out.Summary.DeadLetters(); n > 0 {
 		a.note("%s: kept with bytes and reason; see 'gmctl query \"from dead_letters\"'", plural(n, "dead letter"))
 	}
@@ -175,6 +184,43 @@ func (a *app) runStream(ctx context.Context, c *run.Config, f *streamFlags) erro
 		a.tell("%s: %s read by this run, %s, %s", cell(out.Topic), plural(out.Records, "record"), plural(out.Firings, "firing"), plural(out.Files, "archive file"))
 	}
 	return f.summary.print(a.stdout, &out.Summary)
+}
+
+// sourceName is how messages call a source.
+func sourceName(path string) string {
+	if path == "-" {
+		return trace.Stdin
+	}
+	return clean(path)
+}
+
+// sayLoss says what --accept-loss went on without, in this run or before.
+func (a *app) sayLoss(c *run.Config, out *run.Outcome) {
+	if r := out.Replaced; r != nil {
+		a.note("the first %s of %s are not those that were counted: what was counted of them stands", plural(r.Bytes, "byte"), sourceName(c.Source.Path))
+		for _, p := range r.Reread {
+			a.note("lost: partition %d, the bytes of offsets [%d, %d) as they were counted: the archive gets the new ones, and 'gmctl diff' shows what they change",
+				p.Partition, p.From, p.To)
+		}
+		if len(out.Lost)+len(r.Reread) == 0 {
+			a.note("lost: no record; the archive has what was counted, and the rest of the log is there")
+		}
+	}
+	for _, l := range out.Lost {
+		a.note("lost: partition %d, offsets [%d, %d): rows of windows that end after %s and by %s may miss them and are incomplete",
+			l.Partition, l.From, l.To, bound(l.WindowFrom), bound(l.WindowTo))
+	}
+}
+
+// bound is one end of a range of times.
+func bound(ms int64) string {
+	switch {
+	case ms <= meter.MinusInfinity:
+		return "the beginning"
+	case ms >= meter.PlusInfinity:
+		return "the end"
+	}
+	return meter.Time(ms)
 }
 
 func orElse(s, other string) string {
@@ -190,14 +236,20 @@ type wallClock struct{}
 func (wallClock) Now() time.Time                         { return time.Now() }
 func (wallClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// failpoints lets tests end this process at a named point of the run: GMCTL_FAILPOINT=point kills it there.
-func failpoints(c *run.Config) {
-	point := os.Getenv("GMCTL_FAILPOINT")
-	if point == "" {
-		return
+// failpoint lets tests end this process at a named point of the run: "point" kills it there, "point@3" the third time that
+// it comes there, "" never.
+func failpoint(spec string) func(at string) error {
+	if spec == "" {
+		return nil
 	}
-	c.Fail = func(at string) error {
-		if at == point {
+	point, nth, _ := strings.Cut(spec, "@")
+	hit := int64(1)
+	if n, err := strconv.ParseInt(nth, 10, 64); err == nil {
+		hit = n
+	}
+	var hits atomic.Int64
+	return func(at string) error {
+		if at == point && hits.Add(1) == hit {
 			kill()
 		}
 		return nil
