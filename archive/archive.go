@@ -56,7 +56,7 @@ func Open(fsys FS, heads Heads) (*Archive, error) {
 	a := &Archive{FS: fsys}
 	l := lister{archive: a, partitions: map[Source]*Partition{}, plans: planCache{}, unread: map[string]*Fault{}, gone: map[string]bool{}}
 	if err := l.walk("."); err != nil {
-		return nil, fmt.Errorf("archive: open: %w", err)
+		return nil, fmt.Errorf("archive: %w", err)
 	}
 	if err := l.meta(heads); err != nil {
 		return nil, err
@@ -101,6 +101,9 @@ func (a *Archive) Topics() []string {
 func (a *Archive) Err() error {
 	if len(a.Faults) == 0 {
 		return nil
+	}
+	if len(a.Faults) == 1 {
+		return fmt.Errorf("archive: %s", a.Faults[0])
 	}
 	return fmt.Errorf("archive: %d faults, the first: %s", len(a.Faults), a.Faults[0])
 }
@@ -253,7 +256,8 @@ func (l *lister) missing(f Fault) {
 func (l *lister) link(prev, f *File) {
 	if prev == nil {
 		if f.PrevName != "" {
-			l.missing(Fault{Topic: f.Topic, Partition: f.Partition, File: f.PrevName, Next: f.First,
+			before, named := parsePlace(f.PrevName)
+			l.missing(Fault{Topic: f.Topic, Partition: f.Partition, File: f.PrevName, Offset: before.first, HasOffset: named, Next: f.First,
 				Detail: fmt.Sprintf("%s follows it: offsets before %d are not here", f.Name, f.First)})
 		}
 		return

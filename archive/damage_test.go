@@ -2,6 +2,7 @@ package archive_test
 
 import (
 	"bytes"
+	"fmt"
 	"path"
 	"runtime"
 	"slices"
@@ -117,6 +118,8 @@ func TestAMissingFileIsNamed(t *testing.T) {
 		r := verify(t, bad, m, nil)
 		if kinds(r) != "missing" || r.Faults[0].File != name {
 			t.Errorf("file %d missing: %v", i, r.Faults)
+		} else if f := r.Faults[0]; !f.HasOffset || !strings.HasSuffix(name, fmt.Sprintf("+%020d.parquet", f.Offset)) {
+			t.Errorf("file %d missing: %v names another place", i, f)
 		}
 	}
 	bad := good.clone()

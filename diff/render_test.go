@@ -51,7 +51,7 @@ func TestTable(t *testing.T) {
 	}
 	want := `ledger against recompute complete
 
-                                  left      right  requests         left - right
+  window end                      left      right  requests         left - right
 acme
   2026-01-01T00:01:00Z               1          2        -1      -$0.00000000135
     -5 prompt_tokens, -1 completion_tokens

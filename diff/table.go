@@ -32,7 +32,7 @@ func (r *Report) WriteTable(w io.Writer, opt TableOptions) error {
 	}
 	if shown > 0 {
 		t.line("")
-		t.columns("", fit(padLeft("left", 11)+padLeft("right", 11), 22), "requests", "left - right")
+		t.columns("  window end", fit(padLeft("left", 11)+padLeft("right", 11), 22), "requests", "left - right")
 	}
 	for i := range r.Differences[:shown] {
 		if i == 0 || r.Differences[i].Account != r.Differences[i-1].Account {

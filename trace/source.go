@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -42,6 +43,10 @@ func openFile(path string, follow bool) (source, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
+		var failed *fs.PathError
+		if errors.As(err, &failed) {
+			err = failed.Err // the path stands in Error.File
+		}
 		return source{}, err
 	}
 	info, err := f.Stat()

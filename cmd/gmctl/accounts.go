@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/gatewaymeter/gatewaymeter/ledger/sqlite"
+	"github.com/gatewaymeter/gatewaymeter/meter"
 )
 
 // accountName is the value of --account: an account's name is never empty (R2), so an empty one is a slip, such as an
@@ -56,6 +59,20 @@ func (a *app) noteUnknownAccount(ctx context.Context, o *folder, account string)
 	}
 	a.note("%s", text)
 	return nil
+}
+
+// noMeterSide says that archive:PATH names no file, and which meter files there are.
+func noMeterSide(path string) error {
+	err := fmt.Errorf("diff: side archive:%s: there is no such meter file", clip(path))
+	found, _ := filepath.Glob("*.yaml") // a fixed pattern: no error
+	found = slices.DeleteFunc(found, func(name string) bool {
+		_, err := meter.Load(name)
+		return err != nil
+	})
+	if len(found) == 0 {
+		return hint(err, "archive:METER_FILE is what another meter would have billed")
+	}
+	return hint(err, "archive:METER_FILE is what another meter would have billed; here: %s", strings.Join(found, ", "))
 }
 
 // quoted are names from outside, fit for a sentence.

@@ -59,9 +59,19 @@ func openArchive(ctx context.Context, o *folder) (*archive.Archive, archive.Head
 	}
 	arc, err := archive.Open(archive.Dir(dir), heads)
 	if err != nil {
-		return nil, nil, hint(err, "run 'gmctl stream' first; it writes the archive")
+		return nil, nil, noArchive(err, heads)
 	}
 	return arc, heads, nil
+}
+
+// noArchive says what to do about an archive that cannot be opened: a ledger that has archived is never archived again.
+func noArchive(err error, heads archive.Heads) error {
+	for _, head := range heads {
+		if head.File != "" {
+			return hint(err, "the ledger says that it was written: restore it, or name where it is as run.archive in the meter file")
+		}
+	}
+	return hint(err, "run 'gmctl stream' first; it writes the archive")
 }
 
 // ledgerHeads are the ends of the archive's chains as the ledger has them; nil without a ledger.
@@ -153,7 +163,7 @@ them but this one. Exit 1 if it finds a fault.`,
 			fsys := archive.Dir(dir)
 			report, err := archive.Verify(cmd.Context(), fsys, verifyOptions(o, fsys, heads))
 			if err != nil {
-				return hint(err, "run 'gmctl stream' first; it writes the archive")
+				return noArchive(err, heads)
 			}
 			return a.printVerify(report)
 		},

@@ -189,7 +189,9 @@ func (u *audit) engine() *duckdb.Engine { return duckdb.New(duckdb.Config{}) }
 // into a temporary archive, which done removes.
 func (u *audit) underMeter(ctx context.Context, path string) (other *audit, done func() error, err error) {
 	o, err := openMeter(path)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, noMeterSide(path)
+	} else if err != nil {
 		return nil, nil, err
 	}
 	other = &audit{folder: o, dir: u.dir, arc: u.arc, topic: u.topic, parts: u.parts, cut: u.cut, whole: true,

@@ -103,7 +103,7 @@ func billRows(ctx context.Context, o *folder, g sqlite.Range, asOf int64) (rows 
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	if asOf > r.About.LastFiring {
-		return nil, fmt.Errorf("bill: --as-of %d: the journal ends at %d", asOf, r.About.LastFiring)
+		return nil, hint(fmt.Errorf("bill: --as-of %d: the journal ends at %d", asOf, r.About.LastFiring), "its numbers: 'gmctl query \"from journal\"'")
 	}
 	return r.Bill(ctx, g, asOf)
 }

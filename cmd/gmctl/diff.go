@@ -57,7 +57,7 @@ Without arguments: the ledger against the recompute of the archive. A side is
 			case 0:
 				args = []string{"ledger", "recompute"}
 			case 1:
-				return hint(errors.New("diff: two sides are needed"), "gmctl diff ledger %s", args[0])
+				return hint(errors.New("diff: two sides are needed"), "such as 'gmctl diff ledger %s'", args[0])
 			}
 			return a.runDiff(cmd.Context(), &f, args[0], args[1])
 		},

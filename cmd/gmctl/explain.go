@@ -45,7 +45,7 @@ where it stands. An identity of several fields is given part by part.`,
 			}
 			switch {
 			case len(life.Records) == 0:
-				return hint(fmt.Errorf("explain: no record of %s in the archive", clip(strings.Join(args, " "))), "an identity has %d part(s) in this meter", max(1, len(o.Event.Identity)))
+				return hint(fmt.Errorf("explain: no record of %s in the archive", clip(strings.Join(args, " "))), "an identity of this meter has %s; 'gmctl query' finds records by their other fields", plural(max(1, len(o.Event.Identity)), "part"))
 			case format.format == "json":
 				return life.WriteJSON(a.stdout)
 			}

@@ -130,6 +130,9 @@ func parseTime(flag, text string, now time.Time) (*int64, error) {
 			return &ms, nil
 		}
 	}
+	if len(text) == 4 {
+		return nil, bad // a year, not four thousand milliseconds
+	}
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || ms < minMs || ms > maxMs {
 		return nil, bad

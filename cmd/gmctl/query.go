@@ -43,11 +43,11 @@ and over the views of the ledger:
   prices, positions_view, lost_ranges, about
                        the rates used, where the stream stands, what was lost
 Without SQL it reads it from standard input. --print-views prints the same names
-for a plain DuckDB.`,
+for a plain DuckDB; with SQL only the ledger's that it names, and the SQL.`,
 		Example: `  gmctl query "select account, sum(requests) from bill group by all"
   gmctl query "select bucket, kind, count(*) from archive group by all"
   gmctl query --format csv "from late"
-  gmctl query --print-views | cat - my.sql | duckdb`,
+  gmctl query --print-views "from late" | duckdb`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := format.check(); err != nil {
@@ -62,7 +62,7 @@ for a plain DuckDB.`,
 				return err
 			}
 			if printViews {
-				return a.printViews(u)
+				return a.printViews(cmd.Context(), u, strings.Join(args, ""))
 			}
 			text, err := a.queryText(args)
 			if err != nil {
@@ -72,7 +72,7 @@ for a plain DuckDB.`,
 		},
 	}
 	format.flags(cmd)
-	cmd.Flags().BoolVar(&printViews, "print-views", false, "print the views as SQL for a plain DuckDB")
+	cmd.Flags().BoolVar(&printViews, "print-views", false, "print what makes these names in a plain DuckDB: views of the files, tables of the ledger")
 	return cmd
 }
 
@@ -82,21 +82,24 @@ func (a *app) queryText(args []string) (string, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(a.stdin, 1<<20))
 	if err == nil && strings.TrimSpace(string(text)) == "" {
-		err = hint(errors.New("query: no SQL"), `gmctl query "select * from bill"`)
+		err = hint(errors.New("query: no SQL"), `such as 'gmctl query "from bill"'`)
 	}
 	return string(text), err
 }
 
-// queryViews are the stored recomputes, as far as there are any.
-func queryViews(u *audit) map[string]string {
+// storedViews are the stored recomputes, as far as there are any.
+func storedViews(u *audit) (map[string]string, error) {
 	views := map[string]string{}
 	for name, truth := range map[string]batch.Truth{"recompute": batch.AsStreamed, "recompute_complete": batch.Complete} {
-		path := u.storedPath(scope{truth: truth})
+		path, err := filepath.Abs(u.storedPath(scope{truth: truth}))
+		if err != nil {
+			return nil, err
+		}
 		if _, err := os.Stat(path); err == nil {
 			views[name] = "SELECT * FROM read_parquet('" + strings.ReplaceAll(path, "'", "''") + "')"
 		}
 	}
-	return views
+	return views, nil
 }
 
 func (a *app) runQuery(ctx context.Context, u *audit, text, format string) (err error) {
@@ -104,8 +107,12 @@ func (a *app) runQuery(ctx context.Context, u *audit, text, format string) (err 
 	if err != nil {
 		return err
 	}
+	views, err := storedViews(u)
+	if err != nil {
+		return err
+	}
 	out := newSheet(a.rowsOut(), format)
-	if err := u.engine().Query(ctx, u.job(scope{truth: batch.AsStreamed}), tables, queryViews(u), text, out.head, out.row); err != nil {
+	if err := u.engine().Query(ctx, u.job(scope{truth: batch.AsStreamed}), tables, views, text, out.head, out.row); err != nil {
 		return err
 	}
 	return out.flush()
@@ -133,24 +140,45 @@ func queryTables(ctx context.Context, o *folder, text string) (tables []duckdb.T
 	return tables, nil
 }
 
-// printViews prints what makes the same names in a plain DuckDB.
-func (a *app) printViews(u *audit) error {
-	fmt.Fprintf(a.stdout, "CREATE OR REPLACE VIEW archive AS %s;\n", duckdb.Scan(u.job(scope{truth: batch.AsStreamed})))
-	views := queryViews(u)
+// printViews prints what makes the same names in a plain DuckDB, wherever it is started: views of the archive and the
+// recompute, tables with what stands in the ledger. With SQL: only those tables that it names, and then the SQL itself.
+func (a *app) printViews(ctx context.Context, u *audit, text string) error {
+	out := bufio.NewWriter(a.rowsOut())
+	here, err := filepath.Abs(u.dir)
+	if err != nil {
+		return err
+	}
+	anywhere := *u
+	anywhere.dir = here
+	fmt.Fprintf(out, "CREATE OR REPLACE VIEW archive AS %s;\n", duckdb.Scan(anywhere.job(scope{truth: batch.AsStreamed})))
+	views, err := storedViews(u)
+	if err != nil {
+		return err
+	}
 	for _, name := range []string{"recompute", "recompute_complete"} {
 		if text, ok := views[name]; ok {
-			fmt.Fprintf(a.stdout, "CREATE OR REPLACE VIEW %s AS %s;\n", name, text)
+			fmt.Fprintf(out, "CREATE OR REPLACE VIEW %s AS %s;\n", name, text)
 		}
 	}
-	path, err := u.ledgerPath(u.Run.Ledger)
-	if err != nil {
-		return nil // the meter has no SQLite ledger: the archive's views are all there is
+	named := text
+	if text == "" {
+		named = strings.Join(sqlite.Views(), " ")
 	}
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
+	if u.Run.Ledger != "none" {
+		tables, err := queryTables(ctx, u.folder, named)
+		if err != nil {
+			return err
+		}
+		for _, t := range tables {
+			if err := t.WriteSQL(out); err != nil {
+				return err
+			}
+		}
 	}
-	fmt.Fprintf(a.stdout, "-- the ledger, where DuckDB has its sqlite extension:\n-- ATTACH '%s' AS ledger (TYPE sqlite, READ_ONLY);\n", strings.ReplaceAll(path, "'", "''"))
-	return nil
+	if text != "" {
+		fmt.Fprintln(out, strings.TrimRight(text, "; \n")+";")
+	}
+	return out.Flush()
 }
 
 // A sheet prints columns and rows that are known only when they come.

@@ -156,9 +156,8 @@ another file).`,
 	root.AddCommand(a.verbs()...)
 	root.AddCommand(exitCodesTopic())
 	a.helpful(root)
-	for _, cmd := range root.Commands() {
-		strict(cmd)
-	}
+	root.Args = cobra.ArbitraryArgs
+	strict(root)
 	return root
 }
 
@@ -188,14 +187,31 @@ func strict(cmd *cobra.Command) {
 			if near := nearest(args[0], names); len(near) > 0 {
 				hints = fmt.Sprintf("'%s %s'?", cmd.CommandPath(), near[0])
 			}
-			return hint(fmt.Errorf("%s: unknown command %q", cmd.CommandPath(), clip(args[0])), "%s", hints)
+			return hint(fmt.Errorf("%sunknown command %q", verbPath(cmd), clip(args[0])), "%s", hints)
 		}
-	} else if cmd.Args == nil && cmd.RunE != nil {
-		cmd.Args = cobra.NoArgs
+	} else if cmd.RunE != nil {
+		count := cmd.Args
+		if count == nil {
+			count = cobra.NoArgs
+		}
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := count(cmd, args); err != nil {
+				return hint(fmt.Errorf("%sother arguments are wanted", verbPath(cmd)), "usage: %s; run '%s --help'", cmd.UseLine(), cmd.CommandPath())
+			}
+			return nil
+		}
 	}
 	for _, sub := range cmd.Commands() {
 		strict(sub)
 	}
+}
+
+// verbPath is the beginning of a verb's message: "archive verify: "; of gmctl's own, "".
+func verbPath(cmd *cobra.Command) string {
+	if !cmd.HasParent() {
+		return ""
+	}
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ") + ": "
 }
 
 func clip(s string) string {

@@ -26,7 +26,7 @@ var ErrFenced = errors.New("another writer has taken this ledger over; nothing w
 var ErrLocked = errors.New("another process is writing to this ledger")
 
 // ErrMissing says that there is no ledger at the path.
-var ErrMissing = errors.New("there is no ledger here yet: `gmctl stream` makes it")
+var ErrMissing = errors.New("there is no ledger here yet")
 
 // Options configure a writer. Path and Meter are required.
 type Options struct {
