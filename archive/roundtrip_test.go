@@ -2,6 +2,7 @@ package archive_test
 
 import (
 	"bytes"
+	"os"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -42,6 +43,15 @@ func TestWhatWasWrittenIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := listing.Partition(archive.Source{Topic: "usage", Partition: 3})
+	wantLog(t, p, m, log)
+	if p.Next() != a.next || p.Rows() != int64(len(log)) {
+		t.Fatalf("the listing ends at %d with %d rows", p.Next(), p.Rows())
+	}
+}
+
+// wantLog checks that a partition holds exactly the records of a log, and what the meter makes of them.
+func wantLog(t *testing.T, p *archive.Partition, m *meter.Meter, log []meter.Record) {
+	t.Helper()
 	rows := readAll(t, p)
 	if len(rows) != len(log) {
 		t.Fatalf("%d rows of %d records", len(rows), len(log))
@@ -65,7 +75,51 @@ func TestWhatWasWrittenIsRead(t *testing.T) {
 			reach = max(reach, e.Reach())
 		}
 	}
-	if p.Next() != a.next || p.Rows() != int64(len(log)) {
-		t.Fatalf("the listing ends at %d with %d rows", p.Next(), p.Rows())
+}
+
+// testdata/zstd was written before text was packed by Snappy. Such an archive stays good: it is read and verified,
+// and the chain goes on behind it.
+func TestArchiveOfAnEarlierVersionIsContinued(t *testing.T) {
+	m := parseMeter(t, requestsYAML)
+	log := gatewayLog(1, 3, 600)
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/zstd")); err != nil {
+		t.Fatal(err)
 	}
+	fsys, source := archive.Dir(dir), archive.Source{Topic: "usage", Partition: 3}
+	wantClean(t, verify(t, fsys, m, nil))
+	listing, err := archive.Open(fsys, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLog(t, listing.Partition(source), m, log[:400])
+
+	heads, err := archive.NewMeta(fsys).Heads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := archive.Resume(fsys, source, heads[source])
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newArchiver(t, config(fsys, m, "usage", 3), m, head)
+	for i := range log[:400] {
+		var e meter.Event
+		if a.decode(&log[i], &e); e.Admitted() {
+			a.reach = max(a.reach, e.Reach())
+		}
+	}
+	for i := range log[400:] {
+		if err := a.append(&log[400+i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.roll(); err != nil {
+		t.Fatal(err)
+	}
+	wantClean(t, verify(t, fsys, m, nil))
+	if listing, err = archive.Open(fsys, nil); err != nil {
+		t.Fatal(err)
+	}
+	wantLog(t, listing.Partition(source), m, log)
 }
