@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/gatewaymeter/gatewaymeter/internal/filelock"
 )
 
 // FS is a folder that can hold an archive. Names are slash-separated and relative to it.
@@ -24,6 +26,9 @@ type FS interface {
 	ReadDir(name string) ([]fs.DirEntry, error)
 	// SyncDir makes the names in a folder durable.
 	SyncDir(name string) error
+	// Lock locks a file, and makes it if need be, until this process gives it back or ends. It does not wait: where
+	// another process has it the error is a filelock.HeldError.
+	Lock(name string) (Held, error)
 }
 
 // A WriteFile is a file in the making. Sync makes its bytes durable.
@@ -92,6 +97,14 @@ func (d dirFS) SyncDir(name string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+func (d dirFS) Lock(name string) (Held, error) {
+	l, err := filelock.Take(d.path(name))
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 type osFile struct {

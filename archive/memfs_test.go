@@ -74,6 +74,14 @@ func (m *memFS) files() []string {
 	return names
 }
 
+// Lock is none: a test has one process.
+func (m *memFS) Lock(string) (archive.Held, error) { return noLock{}, nil }
+
+type noLock struct{}
+
+func (noLock) Release() error { return nil }
+func (noLock) Remove() error  { return nil }
+
 func (m *memFS) parent(verb, name string) error {
 	if p := m.now[path.Dir(name)]; p == nil || !p.dir {
 		return &fs.PathError{Op: verb, Path: name, Err: fs.ErrNotExist}

@@ -33,8 +33,8 @@ func resume(fsys FS, s Source, head meter.ArchiveHead) (meter.ArchiveHead, error
 	if err != nil {
 		return head, err
 	}
-	if head.File != "" && !slices.ContainsFunc(files, func(p placed) bool { return p.name == head.File }) {
-		return head, fmt.Errorf("the last file, %s, is not there: an archive that lost it cannot be continued", head.File)
+	if err := isHead(fsys, files, head); err != nil {
+		return head, err
 	}
 	d := dirs{fs: fsys}
 	committed := head.Next
@@ -47,6 +47,32 @@ func resume(fsys FS, s Source, head meter.ArchiveHead) (meter.ArchiveHead, error
 		}
 	}
 	return head, nil
+}
+
+// isHead checks that the head's file is there and is the one that the head means: another ledger's archive has files of
+// the same names.
+func isHead(fsys FS, files []placed, head meter.ArchiveHead) error {
+	if head.File == "" {
+		return nil
+	}
+	i := slices.IndexFunc(files, func(p placed) bool { return p.name == head.File })
+	if i < 0 {
+		return fmt.Errorf("the last file, %s, is not there: an archive that lost it cannot be continued", head.File)
+	}
+	f, err := readFile(fsys, head.File, planCache{})
+	if err != nil {
+		return err
+	}
+	if f.Next != head.Next || f.CumulativeRows != head.Rows {
+		return fmt.Errorf("%s ends at offset %d with %d rows so far, not at %d with %d: it is another archive's", head.File, f.Next, f.CumulativeRows, head.Next, head.Rows)
+	}
+	if i+1 < len(files) && files[i+1].first >= head.Next {
+		return nil // the file behind it says what its hash has to be
+	}
+	if sum, err := f.Hash(); err != nil || sum != head.SHA256 {
+		return errors.Join(err, fmt.Errorf("the sha256 of %s is %s, not %s: it was changed, or is another archive's", head.File, sum, head.SHA256))
+	}
+	return nil
 }
 
 // takeOver moves the head behind a published file, once the file is durable and follows the head.

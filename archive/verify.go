@@ -384,6 +384,7 @@ func (v *verifier) strangers(dir string) error {
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		switch {
+		case name == lockName && !e.IsDir():
 		case dir == metaDir && e.IsDir() && metaKinds[e.Name()] != "":
 			if err := v.strangers(name); err != nil {
 				return err

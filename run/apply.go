@@ -109,9 +109,7 @@ func (d *driver) count(ctx context.Context, i int, p *partition) error {
 	if err := d.toArchive(i, p); err != nil {
 		return err
 	}
-	if err := d.note(p, rec.Offset); err != nil {
-		return err
-	}
+	d.note(p, rec.Offset)
 	p.next = rec.Offset + 1
 	if e.Bucket == meter.BucketDeadLetter && d.merger != nil {
 		d.deadLetter(rec, e)
@@ -124,18 +122,13 @@ func (d *driver) count(ctx context.Context, i int, p *partition) error {
 
 // note counts a record as new: to the ledger, or to the archive where that is all there is. Without a ledger the log is
 // counted from its beginning each time, which costs little more than reading it: so the summary is of the whole log.
-func (d *driver) note(p *partition, offset int64) error {
+func (d *driver) note(p *partition, offset int64) {
 	if d.ledger == nil && offset < p.archived {
-		p.known++
 		d.outcome.Replayed++
-		return nil
+		return
 	}
 	d.changed = true
 	d.outcome.Records++
-	if d.ledger == nil {
-		return p.prove()
-	}
-	return nil
 }
 
 // moved tells the merge of a watermark that has moved.
@@ -173,7 +166,10 @@ func (d *driver) toArchive(i int, p *partition) error {
 	rec := &b.lines[i].Record
 	b.silent[i] = d.archiver == nil || rec.Offset < p.archived
 	if b.silent[i] {
-		return nil
+		return p.witness.check(rec)
+	}
+	if err := p.settleWitness(); err != nil {
+		return err
 	}
 	a := d.config.Archive
 	if f := &p.file; f.rows > 0 && (a.MaxRows > 0 && f.rows >= a.MaxRows || a.MaxBytes > 0 && f.bytes >= a.MaxBytes) {

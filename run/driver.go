@@ -53,6 +53,7 @@ type driver struct {
 	inflight   chan error   // the commit under way; nil without one
 
 	archiver  *archiver // nil without an archive
+	lock      *archive.Lock
 	meta      *archive.Meta
 	metaKept  bool
 	filesKept int64 // archive files whose heads the ledger has
@@ -118,6 +119,10 @@ func (d *driver) close() error {
 	if d.ledger != nil {
 		errs = append(errs, d.ledger.Close())
 	}
+	for _, p := range d.partitions.list {
+		p.witness.close()
+	}
+	errs = append(errs, d.lock.Release())
 	return errors.Join(errs...)
 }
 

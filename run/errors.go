@@ -27,6 +27,8 @@ var (
 	ErrFingerprint = errors.New("the positions were written under another meter")
 	// ErrPartitions: the number of partitions has changed (R1).
 	ErrPartitions = errors.New("the partitions of the topic have changed")
+	// ErrArchive: the archive is another log's.
+	ErrArchive = errors.New("the archive holds another log")
 	// ErrPrefix: the file no longer begins with what was read of it.
 	ErrPrefix = trace.ErrPrefix
 )

@@ -26,6 +26,8 @@ func (d *driver) acceptLoss(ctx context.Context) error {
 		if d.archiver != nil && p.archived < p.committed {
 			d.outcome.Replaced.Reread = append(d.outcome.Replaced.Reread, meter.LostRange{Partition: p.number, From: p.archived, To: p.committed})
 		}
+		p.witness.close() // the file is another one, and that is accepted
+		p.witness = nil
 	}
 	return nil
 }

@@ -31,9 +31,8 @@ type partition struct {
 	// unsure: the file is not the one that was read (--accept-loss), and no record of the partition was seen in it yet.
 	unsure bool
 
-	// known counts the records below archived in a run that only archives: they have to be those of the archive.
-	known    int64
-	isProven bool
+	// witness compares what the archive has and no position vouches for; nil where there is no such thing.
+	witness *witness
 
 	head meter.ArchiveHead // where the archive began in this run
 	file openFile
@@ -108,18 +107,4 @@ func floorDiv(a, b int64) int64 {
 		q--
 	}
 	return q
-}
-
-// prove checks, in a run that only archives, that the file holds as many records as the archive has of it: without a
-// ledger no hash says so.
-func (p *partition) prove() error {
-	if p.isProven {
-		return nil
-	}
-	p.isProven = true
-	if p.known != p.head.Rows {
-		return refuse(ErrPrefix, "bring the old file back, or archive the new one into a folder of its own",
-			"partition %d has %d records before offset %d, the archive has %d", p.number, p.known, p.archived, p.head.Rows)
-	}
-	return nil
 }

@@ -235,6 +235,11 @@ func (d *driver) addPartition(n int32, position *meter.Position, atByte int64) (
 		if d.ledger != nil && !complete && p.head.Next <= p.committed && p.head.Restart <= from.Restart {
 			from = p.head.Checkpoint
 		}
+		// What a position does not vouch for has to be of this log.
+		if known := p.from.Archive.Next; p.archived > known && !complete {
+			source := archive.Source{Topic: d.header.Topic, Partition: n}
+			p.witness = newWitness(d.config.Archive.FS, source, known, max(known, from.Restart), p.archived)
+		}
 	}
 	return p, d.place(p, from)
 }
@@ -260,6 +265,10 @@ const minRowGroup = 8 << 20
 // openArchive reads what `_meta` says: ends of chains and of drained logs.
 func (d *driver) openArchive() error {
 	a := d.config.Archive
+	var err error
+	if d.lock, err = archive.TakeLock(a.FS); err != nil {
+		return err
+	}
 	d.meta = archive.NewMeta(a.FS)
 	heads, err := d.meta.Heads()
 	if err != nil {
@@ -267,9 +276,10 @@ func (d *driver) openArchive() error {
 	}
 	d.heads = map[int32]meter.ArchiveHead{}
 	for source, head := range heads {
-		if source.Topic == d.header.Topic {
-			d.heads[source.Partition] = head
+		if source.Topic != d.header.Topic {
+			return refuse(ErrArchive, "a meter's archive is of one log: name another archive for this one", "it holds %s, the source is %q", source, d.header.Topic)
 		}
+		d.heads[source.Partition] = head
 	}
 	if d.drained, err = d.meta.Drained(); err != nil {
 		return err

@@ -512,8 +512,8 @@ func TestZombie(t *testing.T) {
 	s.checkOracle(t)
 }
 
-// TestTwoArchivers: of two runs that archive the same log without a ledger, one stops with a clear error, and the
-// archive is whole.
+// TestTwoArchivers: of two runs that archive the same log on a disk that loses locks, one stops with a clear error, and
+// the archive is whole.
 func TestTwoArchivers(t *testing.T) {
 	s := newSite(t, small(t))
 	onlyArchive := func(c *Config) { c.Ledger = nil; c.Archive.MaxRows = 5 }
@@ -522,6 +522,7 @@ func TestTwoArchivers(t *testing.T) {
 	lines := 0
 	_, err := run(context.Background(), c, func() bool {
 		if lines++; lines == 3 {
+			_ = os.Remove(filepath.Join(s.dir, "archive", "_meta", "lock"))
 			s.run(t, func(c *Config) { onlyArchive(c); c.Archive.MaxRows = 9 })
 		}
 		return false

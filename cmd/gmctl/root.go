@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra" // the field's usual command line: completion and grouped help built in
 
 	"github.com/gatewaymeter/gatewaymeter/meter"
+	"github.com/gatewaymeter/gatewaymeter/run"
 )
 
 // Exit codes (gmctl help exit-codes).
@@ -88,8 +89,12 @@ func (a *app) report(err error) {
 		a.say("gmctl: %s", clean(err.Error()))
 	}
 	var h hinted
-	if errors.As(err, &h) {
+	var refusal *run.Refusal
+	switch {
+	case errors.As(err, &h):
 		a.say("gmctl: hint: %s", clean(a.asInvoked(h.hint)))
+	case errors.As(err, &refusal):
+		a.say("gmctl: hint: %s", clean(refusal.Hint))
 	}
 }
 

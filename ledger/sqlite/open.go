@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/gatewaymeter/gatewaymeter/internal/filelock"
 	"github.com/gatewaymeter/gatewaymeter/meter"
 	_ "modernc.org/sqlite" // the pure-Go SQLite: no cgo above batch/duckdb
 )
@@ -40,7 +41,7 @@ type Options struct {
 // A Ledger is the only writer of a SQLite file. It is not safe for concurrent use.
 type Ledger struct {
 	db    *sql.DB // nil while there is no file yet: the first commit makes it
-	lock  *lockFile
+	lock  *filelock.Lock
 	path  string
 	meter *meter.Meter
 	fail  func(point string) error
@@ -65,7 +66,11 @@ func Open(ctx context.Context, o Options) (l *Ledger, err error) {
 	if l.fail == nil {
 		l.fail = func(string) error { return nil }
 	}
-	if l.lock, err = takeLock(o.Path + ".lock"); err != nil {
+	if l.lock, err = filelock.Take(o.Path + ".lock"); err != nil {
+		var held *filelock.HeldError
+		if errors.As(err, &held) {
+			err = fmt.Errorf("%w%s: wait for it to end, or stop it", ErrLocked, held.Holder())
+		}
 		return nil, err
 	}
 	defer func(l *Ledger) {
@@ -167,9 +172,9 @@ func (l *Ledger) check(m meta) error {
 // Close gives the lock back. What was committed stays.
 func (l *Ledger) Close() error {
 	if l.db == nil {
-		return l.lock.remove()
+		return l.lock.Remove()
 	}
-	return errors.Join(l.db.Close(), l.lock.release())
+	return errors.Join(l.db.Close(), l.lock.Release())
 }
 
 // within runs do in one transaction.
