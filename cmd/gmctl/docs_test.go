@@ -13,13 +13,14 @@ import (
 var fence = regexp.MustCompile("(?ms)^```([a-z]+)(?: (\\S+))?\n(.*?)^```$")
 
 // Every command of the documents runs as printed: files are written, sh blocks run line by line with the exit code that
-// a comment names (0 without one), sql blocks run in DuckDB.
+// a comment names (0 without one), sql blocks run in DuckDB; a text or json block is what the block before it printed, or
+// a part of that ("..." stands for what is left out).
 func TestDocuments(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs every command of the documents")
 	}
 	bin := buildGmctl(t)
-	for _, doc := range []string{"docs/tutorial.md", "docs/audit.md", "docs/duckdb.md", "README.md"} {
+	for _, doc := range []string{"docs/tutorial.md", "docs/audit.md", "docs/duckdb.md", "docs/meter.md", "README.md"} {
 		t.Run(doc, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join("../..", doc))
 			if err != nil {
@@ -37,9 +38,13 @@ func TestDocuments(t *testing.T) {
 						t.Fatal(err)
 					}
 				case "sh":
+					d.printed.Reset()
 					d.sh(body)
 				case "sql":
+					d.printed.Reset()
 					d.run(0, "gmctl", "query", body)
+				case "text", "json":
+					d.printedBefore(body)
 				}
 			}
 			if d.commands < 4 {
@@ -62,7 +67,28 @@ type docRun struct {
 	t        *testing.T
 	bin, dir string
 	commands int
+	printed  bytes.Buffer // by the last block of commands
 }
+
+// printedBefore checks that a block of output is what the commands above it print.
+func (d *docRun) printedBefore(block string) {
+	d.t.Helper()
+	rest := trimLines(d.printed.String())
+	for part := range strings.SplitSeq("\n"+trimLines(block), "\n...\n") {
+		part = strings.Trim(part, "\n")
+		_, after, found := strings.Cut("\n"+rest, "\n"+part+"\n")
+		if !found {
+			d.t.Errorf("not printed:\n%s\nbut:\n%s", part, rest)
+			return
+		}
+		rest = after
+	}
+}
+
+// trimLines drops the spaces at the ends of lines.
+func trimLines(text string) string { return lineEnd.ReplaceAllString(text, "\n") }
+
+var lineEnd = regexp.MustCompile(` *\n`)
 
 func (d *docRun) sh(block string) {
 	for line := range strings.Lines(block) {
@@ -73,10 +99,11 @@ func (d *docRun) sh(block string) {
 			d.dir = filepath.Join(d.dir, dir)
 			continue
 		}
-		if command == "" || strings.HasPrefix(command, "make ") || strings.HasPrefix(command, "go run ") {
+		if command == "" || strings.HasPrefix(command, "make ") {
 			continue // the build and the test suite itself: the CI script runs those
 		}
 		command = strings.TrimPrefix(strings.TrimPrefix(command, "../"), "bin/")
+		command = strings.Replace(command, "go run ./cmd/gmctl", "gmctl", 1)
 		want := 0
 		if strings.HasPrefix(strings.TrimSpace(comment), "exit 1") {
 			want = 1
@@ -97,6 +124,7 @@ func (d *docRun) run(want int, name string, args ...string) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
+	d.printed.Write(out.Bytes())
 	if got := cmd.ProcessState.ExitCode(); got != want {
 		d.t.Errorf("%s %v: exit %d (%v), want %d\n%s", name, args, got, err, want, out.Bytes())
 	}
