@@ -40,7 +40,7 @@ mutants: ## broken rules in the stream and in the SQL, each of which has to be n
 	$(GO) test -count=1 -timeout 90m -run Mutants ./internal/mutants -args -mutants
 
 crash: ## SIGKILL at random moments, with real processes
-	$(GO) test -count=1 -timeout 30m -run Kill ./cmd/gmctl ./run
+	GMCTL_KILLS=150 $(GO) test -count=1 -timeout 30m -run 'Kill|FullDisk' ./cmd/gmctl ./run
 
 clean: ## remove what was built
 	rm -rf bin

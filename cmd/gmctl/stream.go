@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -161,6 +162,8 @@ func (a *app) runStream(ctx context.Context, c *run.Config, f *streamFlags) erro
 		return hint(err, "%s", refused.Hint)
 	case errors.Is(err, sqlite.ErrLocked), errors.Is(err, sqlite.ErrFenced):
 		return hint(err, "one gmctl stream writes to a ledger at a time; find the other one, or name another ledger")
+	case diskFull(err):
+		return hint(err, "free space and run the same command again: what was committed stands")
 	case err != nil:
 		return err
 	}
@@ -184,6 +187,13 @@ func (a *app) runStream(ctx context.Context, c *run.Config, f *streamFlags) erro
 		a.tell("%s: %s read by this run, %s, %s", cell(out.Topic), plural(out.Records, "record"), plural(out.Firings, "firing"), plural(out.Files, "archive file"))
 	}
 	return f.summary.print(a.stdout, &out.Summary)
+}
+
+// diskFull reports whether err is about a disk without room, of the archive or of the ledger.
+func diskFull(err error) bool {
+	const sqliteFull = 13
+	var coded interface{ Code() int }
+	return errors.Is(err, syscall.ENOSPC) || errors.As(err, &coded) && coded.Code()&0xff == sqliteFull
 }
 
 // sourceName is how messages call a source.
