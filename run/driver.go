@@ -211,22 +211,22 @@ const aheadBy = 32
 
 // expect lets the counters read ahead for the lines from one on.
 func (d *driver) expect(line int) {
-	b := d.block
+	lines := d.block.lines[line:]
+	lines = lines[:min(aheadBy, len(lines))]
+	events := d.block.events[line:]
 	var counters [aheadBy]*stream.Counter
-	var found [aheadBy]uint32
-	n := min(aheadBy, len(b.lines)-line)
-	for i := range n {
-		if b.lines[line+i].Idle != nil {
+	for i := range lines {
+		if lines[i].Idle != nil { // its event is of an earlier block
 			continue
 		}
-		if p := d.partitions.find(b.lines[line+i].Record.Partition); p != nil {
+		if p := d.partitions.find(lines[i].Record.Partition); p != nil {
 			counters[i] = p.counter
-			found[i] = p.counter.Expect(&b.events[line+i])
+			p.counter.Expect(&events[i])
 		}
 	}
-	for i, c := range counters[:n] {
+	for i, c := range counters[:len(lines)] {
 		if c != nil {
-			c.Look(found[i])
+			c.Look(&events[i])
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/gatewaymeter/gatewaymeter/meter"
@@ -91,7 +92,7 @@ func (cs *cells) close(w, lateness int64) {
 
 // take returns the changes since the last take, ordered, and drops the windows that are final.
 func (cs *cells) take() []meter.CellChange {
-	slices.SortFunc(cs.changed, func(a, b *cell) int { return cs.key(a).Compare(cs.key(b)) })
+	cs.sortChanged()
 	var out []meter.CellChange
 	var room []int64
 	for _, c := range cs.changed {
@@ -114,6 +115,22 @@ func (cs *cells) take() []meter.CellChange {
 	cs.changed = cs.changed[:0]
 	cs.dropFinal()
 	return out
+}
+
+// sortChanged orders what changed by key. To compare ranks is cheaper than texts, if it is not most of the work to make them.
+func (cs *cells) sortChanged() {
+	if len(cs.names.texts) > 2*len(cs.changed) && !cs.names.ranked {
+		slices.SortFunc(cs.changed, func(a, b *cell) int { return cs.key(a).Compare(cs.key(b)) })
+		return
+	}
+	cs.names.rank()
+	ranks := cs.names.ranks
+	slices.SortFunc(cs.changed, func(a, b *cell) int {
+		if a.account != b.account {
+			return cmp.Compare(ranks[a.account], ranks[b.account])
+		}
+		return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(ranks[a.sku], ranks[b.sku]), cmp.Compare(a.tier, b.tier))
+	})
 }
 
 func (cs *cells) key(c *cell) meter.CellKey {

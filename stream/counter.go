@@ -100,20 +100,19 @@ func (c *Counter) Replay(e *meter.Event) error {
 	return err
 }
 
-// Expect reads ahead what counting a record will need of the remembered ids, for [Counter.Look] to go on with. Called for
-// a few dozen records that are to come, then Look for each of them, it saves half of the time of counting: a machine
+// Expect reads ahead what counting a record will need of the remembered ids; [Counter.Look] goes on from there. Called
+// for a few dozen records that are to come, then Look for each of them, it saves a third of the time of counting: a machine
 // waits for many cache misses in little more time than for one. Both change nothing.
-func (c *Counter) Expect(e *meter.Event) uint32 {
-	if e.Bucket != meter.BucketEvent || c.none {
-		return 0
+func (c *Counter) Expect(e *meter.Event) {
+	if e.Bucket == meter.BucketEvent && !c.none {
+		c.touched += uint64(c.lives.table.homeSlot(e.IDHash).ref)
 	}
-	return c.lives.expected(e.IDHash)
 }
 
-// Look reads on where Expect found something.
-func (c *Counter) Look(found uint32) {
-	if found != 0 {
-		c.touched += c.lives.look(found)
+// Look reads on after Expect.
+func (c *Counter) Look(e *meter.Event) {
+	if e.Bucket == meter.BucketEvent && !c.none {
+		c.touched += c.lives.look(e.IDHash)
 	}
 }
 

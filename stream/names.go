@@ -1,5 +1,10 @@
 package stream
 
+import (
+	"slices"
+	"strings"
+)
+
 // names interns accounts, skus and statuses: lives and cells hold 4 bytes instead of a text. A name is kept
 // while something refers to it, so that names come and go as ids do. 0 is the empty text, always there.
 type names struct {
@@ -10,6 +15,9 @@ type names struct {
 	// recent are numbers that were held lately, by a hash of the name: to look there is cheaper. What stands in a
 	// place may be of another name, or of none any more.
 	recent [1 << 10]uint32
+
+	ranks  []uint32 // by number: the name's place in the order of all names, if ranked
+	ranked bool     // no name has come since ranks was made
 }
 
 func newNames() names {
@@ -50,7 +58,25 @@ func (n *names) add(text string) uint32 {
 		n.texts, n.refs = append(n.texts, text), append(n.refs, 0)
 	}
 	n.ids[text] = id
+	n.ranked = false
 	return id
+}
+
+// rank makes ranks, so that many names can be put into order by their numbers.
+func (n *names) rank() {
+	if n.ranked {
+		return
+	}
+	order := make([]uint32, len(n.texts))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(a, b uint32) int { return strings.Compare(n.texts[a], n.texts[b]) })
+	n.ranks = slices.Grow(n.ranks[:0], len(order))[:len(order)]
+	for rank, id := range order {
+		n.ranks[id] = uint32(rank)
+	}
+	n.ranked = true
 }
 
 // share is one more reference to a name that is held.

@@ -55,22 +55,23 @@ func (s *store) find(id meter.ID, hash uint64) uint32 {
 	}
 }
 
-// expected is the place of the life that a hash is likely to be of, 0 if none is. It waits for at most one cache line.
-func (s *store) expected(hash uint64) uint32 {
+// look finds the life that a hash is likely to be of, 0 if none is, and reads what of it is far apart, so that it is at
+// hand. Of an id that is remembered the answer is nearly always its own life.
+func (s *store) look(hash uint64) (read uint64) {
 	shard := &s.table[hash>>shardShift]
 	if shard.n == 0 {
 		return 0
 	}
-	if x := shard.slots[shard.home(uint32(hash))]; x.tag == uint32(hash) {
-		return x.ref
+	tag := uint32(hash)
+	for i := shard.home(tag); ; i = shard.next(i) {
+		switch x := shard.slots[i]; {
+		case x.ref == 0:
+			return 0
+		case x.tag == tag:
+			l := s.at(x.ref)
+			return l[0] + l[s.id]
+		}
 	}
-	return 0
-}
-
-// look reads a life's words, so that they are at hand.
-func (s *store) look(ref uint32) uint64 {
-	l := s.at(ref)
-	return l[0] + l[s.id]
 }
 
 // isOf compares ids byte for byte (R3), the hashes first because they are at hand.

@@ -26,9 +26,12 @@ func (s *shard) home(tag uint32) uint32 {
 	return uint32(hi)
 }
 
-// homeSlot is the slot where a hash would stand if nothing were in its way.
+// homeSlot is the slot where a hash would stand if nothing were in its way; an empty one where the table is empty.
 func (t *table) homeSlot(hash uint64) slot {
 	s := &t[hash>>shardShift]
+	if len(s.slots) == 0 {
+		return slot{}
+	}
 	return s.slots[s.home(uint32(hash))]
 }
 
