@@ -50,7 +50,7 @@ requests/0@90 complete of 2026-01-01T00:00:20Z, met watermark
 requests/0@91 complete, met watermark 2026-01-01T00:09:00Z
     dead_letter (R2): dead letter: bad_quantity; its bytes are kept
 
-As streamed:
+As streamed, by window end:
   counted acme 2026-01-01T00:06:00Z gpt
     requests/0@3
     requests=1 prompt_tokens=10 cached_tokens=2 completion_tokens=0
@@ -63,7 +63,7 @@ As streamed:
     7 completion_tokens x $0.0000000006 (table) = $0.0000000042
     $0.0000000042
 
-Complete (nothing is late, nothing forgotten):
+Complete (nothing is late, nothing forgotten), by window end:
   counted acme 2026-01-01T00:01:00Z gpt
     requests/0@3 requests/0@90
     requests=1 prompt_tokens=10 cached_tokens=2 completion_tokens=7
@@ -72,11 +72,11 @@ Complete (nothing is late, nothing forgotten):
     7 completion_tokens x $0.0000000006 (table) = $0.0000000042
     $0.00000000543
 
-Ledger:
+Ledger, by window end:
   acme 2026-01-01T00:06:00Z final revision 0 requests=1 prompt_tokens=10
   cached_tokens=2 completion_tokens=0 $0.00000000123
 
-Recompute:
+Recompute, by window end:
   no row
 `
 	if out.String() != want {

@@ -27,12 +27,12 @@ func (l *Life) WriteText(w io.Writer) error {
 	for _, c := range l.chapters() {
 		l.writeChapter(&t, c)
 	}
-	l.writeEndings(&t, "As streamed:", l.AsStreamed)
+	l.writeEndings(&t, "As streamed, by window end:", l.AsStreamed)
 	if l.Complete != nil {
-		l.writeEndings(&t, "Complete (nothing is late, nothing forgotten):", l.Complete)
+		l.writeEndings(&t, "Complete (nothing is late, nothing forgotten), by window end:", l.Complete)
 	}
-	l.writeRows(&t, "Ledger:", l.Ledger)
-	l.writeRows(&t, "Recompute:", l.Recompute)
+	l.writeRows(&t, "Ledger, by window end:", l.Ledger)
+	l.writeRows(&t, "Recompute, by window end:", l.Recompute)
 	return t.w.Flush()
 }
 

@@ -17,6 +17,7 @@ var errReaderGone = errors.New("the reader of standard output has gone")
 // told, and stops.
 type pipe struct {
 	w             io.Writer
+	err           error // the first failed write, such as to a full disk
 	gone          bool
 	endWithReader bool
 }
@@ -25,6 +26,9 @@ func (p *pipe) Write(b []byte) (int, error) {
 	if !p.gone {
 		n, err := p.w.Write(b)
 		if !errors.Is(err, syscall.EPIPE) {
+			if p.err == nil {
+				p.err = err
+			}
 			return n, err
 		}
 		p.gone = true

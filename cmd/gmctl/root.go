@@ -62,6 +62,9 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	var f found
+	if failed := a.stdout.err; failed != nil && (err == nil || errors.As(err, &f)) {
+		err = fmt.Errorf("the output is not whole: %w", failed)
+	}
 	switch {
 	case err == nil, errors.Is(err, errReaderGone):
 		return exitDone

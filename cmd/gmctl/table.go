@@ -68,20 +68,24 @@ func (t *table) widths() ([]int, int) {
 func (t *table) print(w io.Writer, columns int) error {
 	out := bufio.NewWriter(w)
 	widths, all := t.widths()
+	gap := 2
+	if columns > 0 && all > columns {
+		all, gap = all-(len(t.heads)-1), 1 // closer, before it is stacked
+	}
 	if columns > 0 && all > columns {
 		for _, row := range t.rows {
 			t.stack(out, row, columns)
 		}
 		return out.Flush()
 	}
-	t.line(out, t.heads, widths)
+	t.line(out, t.heads, widths, gap)
 	for _, row := range t.rows {
-		t.line(out, row, widths)
+		t.line(out, row, widths, gap)
 	}
 	return out.Flush()
 }
 
-func (t *table) line(out *bufio.Writer, cells []string, widths []int) {
+func (t *table) line(out *bufio.Writer, cells []string, widths []int, between int) {
 	gap := 0
 	for i, c := range cells {
 		pad := max(0, widths[i]-utf8.RuneCountInString(c))
@@ -98,7 +102,7 @@ func (t *table) line(out *bufio.Writer, cells []string, widths []int) {
 		if !t.right[i] {
 			gap += pad
 		}
-		gap += 2
+		gap += between
 	}
 	out.WriteByte('\n')
 }
