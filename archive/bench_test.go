@@ -43,6 +43,8 @@ func benchLog(m *meter.Meter, n int) ([]meter.Record, []meter.Event, []int64) {
 // events are 20,000 in turn, as warm as a driver's: a page never holds one twice.
 func BenchmarkWrite(b *testing.B) {
 	const n, distinct = 500_000, 20_000
+	const handedOver = 400 // as many records of one partition as a driver's block has
+	var list []archive.Entry
 	m := parseMeter(b, benchYAML)
 	records, events, reach := benchLog(m, distinct)
 	var raw int64
@@ -62,9 +64,14 @@ func BenchmarkWrite(b *testing.B) {
 		for i := range int64(n) {
 			r, e := &records[i%distinct], &events[i%distinct]
 			r.Offset, e.Offset = i, i
-			if err := w.Append(r, e, reach[i%distinct]); err != nil {
+			list = append(list, archive.Entry{Record: r, Event: e, PriorMaxReach: reach[i%distinct]})
+			if len(list) < handedOver && i < n-1 {
+				continue
+			}
+			if err := w.AppendAll(list); err != nil {
 				b.Fatal(err)
 			}
+			list = list[:0]
 		}
 		if err := w.Seal(n, meter.Checkpoint{Restart: n, MaxReach: events[0].Time}); err != nil {
 			b.Fatal(err)

@@ -123,3 +123,61 @@ func TestArchiveOfAnEarlierVersionIsContinued(t *testing.T) {
 	}
 	wantLog(t, listing.Partition(source), m, log)
 }
+
+// However a log is handed over, one by one or many at once, and wherever row groups end, the file is the same.
+func TestAppendAllWritesTheSameFile(t *testing.T) {
+	m := parseMeter(t, requestsYAML)
+	log := gatewayLog(5, 3, 600)
+	for i := range log {
+		if i%200 == 7 && !log[i].Null { // a large text ends a batch
+			log[i].Value = bytes.Repeat([]byte("x"), 40_000+i)
+		}
+	}
+	entries := make([]archive.Entry, len(log))
+	d, reach := schemas.NewDecoder(m), meter.MinusInfinity
+	for i := range log {
+		e := new(meter.Event)
+		d.Decode(&log[i], e)
+		entries[i] = archive.Entry{Record: &log[i], Event: e, PriorMaxReach: reach}
+		if e.Admitted() {
+			reach = max(reach, e.Reach())
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		c := config(newMemFS(), m, "usage", 3)
+		c.RowGroupRows = rapid.IntRange(50, 800).Draw(t, "rows of a group")
+		c.RowGroupBytes = int64(rapid.IntRange(20_000, 300_000).Draw(t, "bytes of a group"))
+		write := func(next func(left int) int) string {
+			c.FS = newMemFS()
+			w, err := archive.NewWriter(c, fresh())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for left := entries; len(left) > 0; {
+				n := next(len(left))
+				if n == 1 {
+					err = w.Append(left[0].Record, left[0].Event, left[0].PriorMaxReach)
+				} else {
+					err = w.AppendAll(left[:n])
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				left = left[n:]
+			}
+			if err := w.Seal(log[len(log)-1].Offset+1, meter.Checkpoint{MaxReach: meter.MinusInfinity}); err != nil {
+				t.Fatal(err)
+			}
+			head, err := w.Publish()
+			if err != nil || w.Rows() != 0 || head.Rows != int64(len(log)) {
+				t.Fatal(head, err)
+			}
+			return head.SHA256
+		}
+		some := rapid.IntRange(1, 200)
+		one, many := write(func(int) int { return 1 }), write(func(left int) int { return min(left, some.Draw(t, "handed over")) })
+		if one != many {
+			t.Fatal("the files differ")
+		}
+	})
+}

@@ -36,9 +36,25 @@ type shard struct {
 	archiver *archiver
 	config   archive.Config
 	number   int
-	writers  map[int32]*archive.Writer
+	outlets  map[int32]*outlet
+	waiting  []*outlet // those that have something to write of the block at hand
 	meta     *archive.Meta
 	in       chan archiveJob
+}
+
+// An outlet is where a partition's records go: its writer, and the records of the block at hand that wait for it, because
+// a writer takes many at once much faster than one by one.
+type outlet struct {
+	writer  *archive.Writer
+	waiting []archive.Entry
+}
+
+// flush writes what waits.
+func (o *outlet) flush() error {
+	err := o.writer.AppendAll(o.waiting)
+	clear(o.waiting)
+	o.waiting = o.waiting[:0]
+	return err
 }
 
 // An archiveJob is a block to write; or, without a block, seals alone. done is closed when it is written.
@@ -57,7 +73,7 @@ func newArchiver(c archive.Config, shards int) *archiver {
 	a := &archiver{failed: make(chan struct{})}
 	a.mu.heads = map[int32]meter.ArchiveHead{}
 	for i := range shards {
-		a.shards = append(a.shards, &shard{archiver: a, config: c, number: i, writers: map[int32]*archive.Writer{},
+		a.shards = append(a.shards, &shard{archiver: a, config: c, number: i, outlets: map[int32]*outlet{},
 			meta: archive.NewMeta(c.FS), in: make(chan archiveJob, blocksAhead)})
 	}
 	return a
@@ -154,13 +170,13 @@ func (s *shard) run(recycle func(*block)) {
 		}
 	}
 	for _, p := range s.partitions() {
-		s.writers[p].Abort() // of what is not published nothing is promised
+		s.outlets[p].writer.Abort() // of what is not published nothing is promised
 	}
 }
 
 func (s *shard) partitions() []int32 {
 	var list []int32
-	for p := range s.writers {
+	for p := range s.outlets {
 		list = append(list, p)
 	}
 	slices.Sort(list)
@@ -178,9 +194,12 @@ func (s *shard) do(j archiveJob) error {
 					return err
 				}
 			}
-			if err := s.append(&j.block.lines[i], j.block, i); err != nil {
+			if err := s.take(&j.block.lines[i], j.block, i); err != nil {
 				return err
 			}
+		}
+		if err := s.flush(); err != nil {
+			return err
 		}
 	}
 	for _, one := range seals {
@@ -191,21 +210,37 @@ func (s *shard) do(j archiveJob) error {
 	return nil
 }
 
-func (s *shard) append(line *trace.Line, b *block, i int) error {
+// take has a line's record wait for its writer.
+func (s *shard) take(line *trace.Line, b *block, i int) error {
 	p := line.Record.Partition
 	if line.Idle != nil || b.silent[i] || !s.owns(p) {
 		return nil
 	}
-	w, err := s.writer(p)
+	o, err := s.outlet(p)
 	if err != nil {
 		return err
 	}
-	return w.Append(&line.Record, &b.events[i], b.priors[i])
+	if len(o.waiting) == 0 {
+		s.waiting = append(s.waiting, o)
+	}
+	o.waiting = append(o.waiting, archive.Entry{Record: &line.Record, Event: &b.events[i], PriorMaxReach: b.priors[i]})
+	return nil
 }
 
-func (s *shard) writer(p int32) (*archive.Writer, error) {
-	if w := s.writers[p]; w != nil {
-		return w, nil
+// flush writes what waits, so that the block is free.
+func (s *shard) flush() error {
+	for _, o := range s.waiting {
+		if err := o.flush(); err != nil {
+			return err
+		}
+	}
+	s.waiting = s.waiting[:0]
+	return nil
+}
+
+func (s *shard) outlet(p int32) (*outlet, error) {
+	if o := s.outlets[p]; o != nil {
+		return o, nil
 	}
 	head, ok := s.archiver.published(p)
 	if !ok {
@@ -214,17 +249,23 @@ func (s *shard) writer(p int32) (*archive.Writer, error) {
 	config := s.config
 	config.Partition = p
 	w, err := archive.NewWriter(config, head)
-	if err == nil {
-		s.writers[p] = w
+	if err != nil {
+		return nil, err
 	}
-	return w, err
+	o := &outlet{writer: w}
+	s.outlets[p] = o
+	return o, nil
 }
 
 // seal closes and publishes a file, and keeps the new end of the chain beside it.
 func (s *shard) seal(one seal) error {
-	w := s.writers[one.partition]
-	if w == nil || !s.owns(one.partition) || w.Rows() == 0 {
+	o := s.outlets[one.partition]
+	if o == nil {
 		return nil
+	}
+	w := o.writer
+	if err := o.flush(); err != nil || w.Rows() == 0 {
+		return err
 	}
 	if err := w.Seal(one.next, one.at); err != nil {
 		return err
