@@ -133,12 +133,8 @@ func (m *Meta) names(kind, ext string) ([]string, error) {
 	return names, nil
 }
 
-// A PriceUse says which revisions priced the windows that end after From, until the next PriceUse.
-type PriceUse struct {
-	Card string `json:"card"`           // revision of the rate card
-	List string `json:"list,omitempty"` // revision of the list prices
-	From int64  `json:"from"`           // ms; meter.MinusInfinity for the first
-}
+// A PriceUse is one document of `_meta/prices`: a later one replaces what was said of its windows ([meter.InForce]).
+type PriceUse = meter.PriceUse
 
 // PutPrices appends a PriceUse, unless the last one is the same.
 func (m *Meta) PutPrices(use PriceUse) error {

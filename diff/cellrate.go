@@ -57,7 +57,7 @@ func (c *comparison) sideRates(side int, at place) ([]sideRate, [][]UsedRate) {
 			rates[i].has = true
 			continue
 		}
-		choices[i] = book.candidates(at.sku, at.tier, name, at.windowEnd-c.window)
+		choices[i] = book.candidates(at.sku, at.tier, name, at.windowEnd-c.window, at.windowEnd)
 		rates[i].has = len(choices[i]) > 0 || cell != nil
 		if len(choices[i]) > 0 {
 			rates[i].UsedRate, rates[i].priced = choices[i][0], true

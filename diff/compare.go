@@ -202,6 +202,7 @@ func (c *comparison) disagreements() [][2]UsedRate {
 func (c *comparison) find() {
 	r := c.report
 	for _, s := range c.sides {
+		r.Findings = append(r.Findings, s.Findings...)
 		for _, m := range s.MissingArchive {
 			r.Findings = append(r.Findings, Finding{MissingInArchive, "the archive lacks log positions that the ledger counted", []string{c.rangeName(m)}})
 		}

@@ -250,16 +250,16 @@ func TestLookup(t *testing.T) {
 		return meter.Rate{SKU: "gpt", Quantity: "q", Pico: pico, EffectiveFrom: from}
 	}
 	b := NewPriceBook(&meter.RateCard{Rates: []meter.Rate{at(2, 200), at(1, 100)}}, &meter.RateCard{Rates: []meter.Rate{at(9, 0), at(8, 250)}})
-	for start, want := range map[int64]UsedRate{99: {at(9, 0), meter.PriceList}, 100: {at(1, 100), meter.PriceTable}, 199: {at(1, 100), meter.PriceTable},
-		200: {at(2, 200), meter.PriceTable}, 300: {at(2, 200), meter.PriceTable}} {
-		if got, ok := b.lookup("gpt", 0, "q", start); !ok || got != want {
+	for start, want := range map[int64]UsedRate{99: {Rate: at(9, 0), Source: meter.PriceList}, 100: {Rate: at(1, 100), Source: meter.PriceTable}, 199: {Rate: at(1, 100), Source: meter.PriceTable},
+		200: {Rate: at(2, 200), Source: meter.PriceTable}, 300: {Rate: at(2, 200), Source: meter.PriceTable}} {
+		if got, ok := b.lookup("gpt", 0, "q", start, start+60_000); !ok || got != want {
 			t.Errorf("%d: got %+v", start, got)
 		}
 	}
-	if _, ok := b.lookup("gpt", 0, "q", -1); ok {
+	if _, ok := b.lookup("gpt", 0, "q", -1, 60_000); ok {
 		t.Error("a price before any is in force")
 	}
-	if _, ok := b.lookup("gpt", 1, "q", 300); ok {
+	if _, ok := b.lookup("gpt", 1, "q", 300, 60_000); ok {
 		t.Error("no falling back to another tier")
 	}
 }
@@ -267,10 +267,10 @@ func TestLookup(t *testing.T) {
 // A price that was changed where the ledger keeps those it used moves no amount; it is found all the same.
 func TestUsedBooksDisagree(t *testing.T) {
 	items := []meter.Item{request("a", 0, []int64{0, 1}, "acme", 1, 100, 20, 10)}
-	used := []UsedRate{{rate("gpt", "prompt_tokens", 150), meter.PriceTable}}
+	used := []UsedRate{{Rate: rate("gpt", "prompt_tokens", 150), Source: meter.PriceTable}}
 	l, r := ownSide("ledger", items), ownSide("recompute", items)
 	l.Kind = Ledger
-	l.Prices = NewUsedBook([]UsedRate{{rate("gpt", "prompt_tokens", 151), meter.PriceTable}})
+	l.Prices = NewUsedBook([]UsedRate{{Rate: rate("gpt", "prompt_tokens", 151), Source: meter.PriceTable}})
 	r.Prices = NewUsedBook(used)
 	rep := mustCompare(t, l, r, Options{})
 	if rep.Agree() || len(rep.Findings) != 1 || rep.Findings[0].Cause != RateRevision || !strings.Contains(rep.Findings[0].Text, "gpt") {
@@ -501,7 +501,7 @@ func TestTwoRevisions(t *testing.T) {
 	var book []UsedRate
 	for _, card := range []*meter.RateCard{now, old} {
 		for _, r := range card.Rates {
-			book = append(book, UsedRate{r, meter.PriceTable})
+			book = append(book, UsedRate{Rate: r, Source: meter.PriceTable})
 		}
 	}
 	reversed := slices.Clone(book)

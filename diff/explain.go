@@ -176,7 +176,7 @@ func (l *Life) price(it *meter.Item) (meter.Int128, []priceLine) {
 		}
 		line := priceLine{quantity: q.Name, billed: billed[i]}
 		if l.Prices != nil && it.SKU != "" {
-			line.rate, line.priced = l.Prices.lookup(it.SKU, it.Tier, q.Name, it.WindowEnd-l.WindowSize)
+			line.rate, line.priced = l.Prices.lookup(it.SKU, it.Tier, q.Name, it.WindowEnd-l.WindowSize, it.WindowEnd)
 		}
 		if line.priced {
 			sum = sum.Add(meter.Mul64(billed[i], line.rate.Pico))

@@ -12,6 +12,15 @@ import (
 type UsedRate struct {
 	meter.Rate
 	Source string // meter.PriceTable, PriceService or PriceList
+	// Revision is the card's or list's; "" where it is not known.
+	Revision string
+	// After and Until bound the ends of the windows that the revision prices, (After, Until] in ms. Both zero: no bound.
+	After, Until int64
+}
+
+// covers reports whether the rate's card prices the windows that end at end.
+func (u UsedRate) covers(end int64) bool {
+	return u.After == 0 && u.Until == 0 || end > u.After && end <= u.Until
 }
 
 // A PriceBook holds the rates of a side.
@@ -73,15 +82,16 @@ func rank(source string) int {
 	return slices.Index([]string{meter.PriceTable, meter.PriceService, meter.PriceList}, source)
 }
 
-// lookup is R10: of the first source that has one, the last rate in force at the window's start.
-func (b *PriceBook) lookup(sku string, tier int32, quantity string, start int64) (UsedRate, bool) {
+// lookup is R10: in the card of the window that ends at end, of the first source that has one, the last rate in force at
+// the window's start.
+func (b *PriceBook) lookup(sku string, tier int32, quantity string, start, end int64) (UsedRate, bool) {
 	var found UsedRate
 	ok := false
 	for _, r := range b.rates[rateKey{sku, tier, quantity}] {
 		if ok && r.Source != found.Source {
 			break
 		}
-		if r.EffectiveFrom <= start {
+		if r.EffectiveFrom <= start && r.covers(end) {
 			found, ok = r, true
 		}
 	}
@@ -89,10 +99,10 @@ func (b *PriceBook) lookup(sku string, tier int32, quantity string, start int64)
 }
 
 // candidates are the rates that a cell may have been priced with, the likeliest first: that of lookup, then others in
-// force at the window's start. There are several where a card was replaced while the log was counted: a book may hold
-// the rates of both revisions, and only what the cell cost can tell them apart.
-func (b *PriceBook) candidates(sku string, tier int32, quantity string, start int64) []UsedRate {
-	first, ok := b.lookup(sku, tier, quantity, start)
+// force at the window's start. There are several where a book holds the rates of several revisions and does not know
+// which windows each priced: then only what the cell cost can tell them apart.
+func (b *PriceBook) candidates(sku string, tier int32, quantity string, start, end int64) []UsedRate {
+	first, ok := b.lookup(sku, tier, quantity, start, end)
 	if !ok {
 		return nil
 	}
@@ -100,21 +110,41 @@ func (b *PriceBook) candidates(sku string, tier int32, quantity string, start in
 	all := b.rates[rateKey{sku, tier, quantity}]
 	for i := len(all) - 1; i >= 0; i-- {
 		r := all[i]
-		if r.EffectiveFrom <= start && !slices.ContainsFunc(found, func(f UsedRate) bool { return f.Pico == r.Pico && f.Source == r.Source }) {
+		if r.EffectiveFrom <= start && r.covers(end) && !slices.ContainsFunc(found, func(f UsedRate) bool { return f.Pico == r.Pico && f.Source == r.Source }) {
 			found = append(found, r)
 		}
 	}
 	return found
 }
 
-// disagreements are the rates that two used books state differently, in order.
+// has reports whether the book knows a revision.
+func (b *PriceBook) has(revision string) bool {
+	for _, rates := range b.rates {
+		for _, r := range rates {
+			if r.Revision == revision {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// disagreements are the rates that two used books state differently, in order. A rate is held against its own revision
+// where the other book has that one: two revisions may well differ.
 func (b *PriceBook) disagreements(o *PriceBook) [][2]UsedRate {
 	if b == nil || o == nil || b.used == nil || o.used == nil {
 		return nil
 	}
 	var pairs [][2]UsedRate
+	known := map[string]bool{}
 	for _, x := range b.used {
+		if _, ok := known[x.Revision]; !ok {
+			known[x.Revision] = x.Revision != "" && o.has(x.Revision)
+		}
 		for _, y := range o.rates[rateKey{x.SKU, x.Tier, x.Quantity}] {
+			if known[x.Revision] && y.Revision != x.Revision {
+				continue
+			}
 			if x.EffectiveFrom == y.EffectiveFrom && x.Source == y.Source && x.Pico != y.Pico {
 				pairs = append(pairs, [2]UsedRate{x, y})
 			}

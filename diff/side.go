@@ -68,6 +68,8 @@ type Side struct {
 	Prices *PriceBook
 	// Lost are log positions that the side accepted as lost, MissingArchive those that its archive should hold.
 	Lost, MissingArchive []Range
+	// Findings are what is wrong with the side as a whole, whatever it is compared with.
+	Findings []Finding
 	// Adjusted is the usage that adjustments moved per row (the sum of the journal's deltas after the final row);
 	// nil where it is not known. It helps only against totals.
 	Adjusted map[meter.RowKey]meter.Usage

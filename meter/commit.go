@@ -6,8 +6,10 @@ import "encoding/json"
 // them, side outputs, dead letters, and the positions that say up to where in the log all of it is true.
 type Commit struct {
 	Topic string
-	// Card and List are the revisions of the rate card and the list in force ("" without a list).
-	Card, List string
+	// InForce says which revisions of card and list priced which windows (R10).
+	InForce PriceUses
+	// Cards are the texts of revisions that the ledger has not kept yet.
+	Cards []CardText
 
 	Rows        []StoredRow // absolute values, of every row that changed
 	Firings     []Firing    // in publication order
@@ -29,7 +31,7 @@ type StoredRow struct {
 	PublishedPico Int128
 	// Live rows are those that the merge still holds in memory.
 	Live       bool
-	Card, List string // revisions in force when it was last written
+	Card, List string // the revisions that price its window (R10)
 }
 
 // A PricedItem is a side output with what it costs (R3).
@@ -71,5 +73,6 @@ type Standing struct {
 	Driver    json.RawMessage // nil in a new ledger
 	Rows      []StoredRow     // the live ones
 	Lost      []LostRange
+	Cards     []CardText
 	Firings   int64 // the last number of the journal
 }

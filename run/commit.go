@@ -84,7 +84,9 @@ func (d *driver) takeItems() error {
 			continue
 		}
 		for i := range items {
-			it := meter.PricedItem{Item: items[i], Card: d.prices.card, List: d.prices.list}
+			it := meter.PricedItem{Item: items[i]}
+			use := d.prices.uses.At(it.WindowEnd)
+			it.Card, it.List = use.Card, use.List
 			cell := meter.Cell{CellKey: meter.CellKey{Account: it.Account, WindowEnd: it.WindowEnd, SKU: it.SKU, Tier: it.Tier}, Usage: it.Usage}
 			it.Priced = d.pricer.Price(&cell)
 			if err := d.prices.note(&cell); err != nil {
@@ -156,6 +158,11 @@ func (d *driver) commitHere(ctx context.Context) error {
 	if err := d.waitCommit(); err != nil {
 		return err
 	}
+	if d.archiver != nil && d.outcome.Repriced != nil { // the archive says first what the ledger is about to say
+		if err := d.keepMeta(); err != nil {
+			return err
+		}
+	}
 	c, err := d.collect()
 	if err != nil {
 		return err
@@ -190,14 +197,16 @@ func (d *driver) waitCommit() error {
 func (d *driver) collect() (*meter.Commit, error) {
 	c := d.pending
 	d.pending, d.letters = meter.Commit{}, 0
-	c.Topic, c.Card, c.List = d.header.Topic, d.prices.card, d.prices.list
+	c.Topic, c.InForce = d.header.Topic, d.prices.uses
+	c.Cards, d.newCards = d.newCards, nil
 	var err error
 	if c.Rows, err = d.merger.Dirty(); err != nil {
 		return nil, err
 	}
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		r.Card, r.List = c.Card, c.List
+		use := c.InForce.At(r.WindowEnd)
+		r.Card, r.List = use.Card, use.List
 		for j := range r.Cells {
 			if err := d.prices.note(&r.Cells[j].Cell); err != nil {
 				return nil, err
@@ -217,7 +226,7 @@ func (d *driver) collect() (*meter.Commit, error) {
 		c.Positions = append(c.Positions, position)
 	}
 	c.Driver, err = json.Marshal(State{
-		NextByte: d.end, PrefixHash: hash, Drained: d.drain, Partitions: d.header.Partitions, Merge: d.merger.State(),
+		NextByte: d.end, PrefixHash: hash, Drained: d.drain, Partitions: d.header.Partitions, Merge: d.merger.State(), Prices: d.prices.uses,
 	})
 	return &c, err
 }
@@ -447,42 +456,4 @@ func (d *driver) keepMeta() error {
 	}
 	d.metaKept = true
 	return nil
-}
-
-func (d *driver) keepRates() error {
-	c := d.config
-	if c.Card == nil {
-		return nil
-	}
-	if err := d.meta.PutRates(c.Card.Revision, c.CardText); err != nil {
-		return err
-	}
-	use := archive.PriceUse{Card: c.Card.Revision, From: meter.MinusInfinity}
-	if c.List != nil {
-		use.List = c.List.Revision
-		if err := d.meta.PutRates(use.List, c.ListText); err != nil {
-			return err
-		}
-	}
-	uses, err := d.meta.Prices()
-	if err != nil {
-		return err
-	}
-	if n := len(uses); n > 0 {
-		if last := uses[n-1]; d.merger == nil || last.Card == use.Card && last.List == use.List {
-			return nil
-		}
-		use.From = d.firstOpenWindow()
-	}
-	return d.meta.PutPrices(use)
-}
-
-// firstOpenWindow is the end of the last window that was final when this run began: what ends after it is priced by
-// this run's rates (R10).
-func (d *driver) firstOpenWindow() int64 {
-	g := d.resume.Merge.G
-	if d.resume.PrefixHash == "" {
-		g = meter.MinusInfinity
-	}
-	return max(meter.MinusInfinity, g-d.config.Meter.Window.AllowedLateness)
 }

@@ -19,6 +19,8 @@ type Config struct {
 	// keeps.
 	Card, List         *meter.RateCard
 	CardText, ListText []byte
+	// ParseCard reads the text of a card that priced windows before; needed where the prices have changed.
+	ParseCard func(text []byte) (*meter.RateCard, error)
 
 	// Ledger opens the ledger; it is called once the source has shown that it can be read, and Run closes what it
 	// returns. Nil: only archive.
@@ -103,9 +105,17 @@ type Outcome struct {
 	Commits  int64
 	Files    int64 // that the archive published in this run
 	Lost     []meter.LostRange
+	Repriced *Repriced // where the prices are others than before
 	Replaced *Replaced // where Config.AcceptLoss went on with another file
 	// Unread is the length in bytes of an incomplete last line: without a drain somebody may be writing it.
 	Unread int64
+}
+
+// Repriced says what became of new prices (R10): no window that was final is priced again.
+type Repriced struct {
+	Was, Now meter.PriceUse
+	// Nothing: every window was final, and nothing has the new prices.
+	Nothing bool
 }
 
 // Replaced says what a run went on with: a file whose first bytes are not those that were counted.

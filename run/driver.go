@@ -48,9 +48,11 @@ type driver struct {
 	merger     *stream.Merger // nil without a ledger
 	pricer     *stream.Pricer
 	prices     *priceLog
-	pending    meter.Commit // what happened since the last commit
-	letters    int64        // bytes of the dead letters in it
-	inflight   chan error   // the commit under way; nil without one
+	texts      map[string][]byte // of the cards that price something, by revision
+	newCards   []meter.CardText  // those that the ledger does not have yet
+	pending    meter.Commit      // what happened since the last commit
+	letters    int64             // bytes of the dead letters in it
+	inflight   chan error        // the commit under way; nil without one
 
 	archiver  *archiver // nil without an archive
 	lock      *archive.Lock

@@ -14,6 +14,7 @@ import (
 	"github.com/gatewaymeter/gatewaymeter/internal/tracetest"
 	"github.com/gatewaymeter/gatewaymeter/ledger/sqlite"
 	"github.com/gatewaymeter/gatewaymeter/meter"
+	"github.com/gatewaymeter/gatewaymeter/pricing"
 	"github.com/gatewaymeter/gatewaymeter/schemas"
 	"github.com/gatewaymeter/gatewaymeter/trace"
 )
@@ -81,7 +82,8 @@ func (s *site) config(fail func(string) error) *Config {
 	}
 	c := &Config{
 		Meter: s.Meter, Source: Source{Path: s.log, Format: format, Topic: s.Log.Topic}, Card: s.Card, List: s.List,
-		CardText: []byte(s.Files["rates.yaml"]), ListText: []byte(s.Files["list-rates.yaml"]),
+		ParseCard: func(text []byte) (*meter.RateCard, error) { return pricing.Parse(s.Meter, "kept card", text) },
+		CardText:  []byte(s.Files["rates.yaml"]), ListText: []byte(s.Files["list-rates.yaml"]),
 		Ledger: func(ctx context.Context) (Ledger, error) {
 			return sqlite.Open(ctx, sqlite.Options{Path: s.db(), Meter: s.Meter, Fail: fail})
 		},

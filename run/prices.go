@@ -9,13 +9,13 @@ import (
 
 // A priceLog collects the rates that cells were priced with, each once: what the ledger keeps as prices used.
 type priceLog struct {
-	card, list string // revisions
-	cards      [2]*meter.RateCard
-	pricer     *stream.Pricer
-	meter      *meter.Meter
-	cells      map[priceKey]uint64 // quantities whose rates are noted, as bits
-	noted      map[meter.PriceUsed]bool
-	fresh      []meter.PriceUsed
+	uses   meter.PriceUses
+	cards  map[string]*meter.RateCard // by revision
+	pricer *stream.Pricer
+	meter  *meter.Meter
+	cells  map[priceKey]uint64 // quantities whose rates are noted, as bits
+	noted  map[meter.PriceUsed]bool
+	fresh  []meter.PriceUsed
 }
 
 // A priceKey is what decides which rates a cell has.
@@ -28,11 +28,12 @@ type priceKey struct {
 // maxPriceKeys bounds what is remembered; forgetting only costs looking again.
 const maxPriceKeys = 10_000
 
-func newPriceLog(c *Config, pricer *stream.Pricer) *priceLog {
-	p := &priceLog{card: c.Card.Revision, cards: [2]*meter.RateCard{c.Card, c.List}, pricer: pricer, meter: c.Meter,
+func newPriceLog(m *meter.Meter, uses meter.PriceUses, cards map[string]*meter.RateCard) *priceLog {
+	first := uses[0]
+	p := &priceLog{uses: uses, cards: cards, pricer: stream.NewPricer(m, cards[first.Card], cards[first.List]), meter: m,
 		cells: map[priceKey]uint64{}, noted: map[meter.PriceUsed]bool{}}
-	if c.List != nil {
-		p.list = c.List.Revision
+	for _, use := range uses[1:] {
+		p.pricer = p.pricer.Then(use.From, cards[use.Card], cards[use.List])
 	}
 	return p
 }
@@ -66,14 +67,15 @@ func (p *priceLog) noteRate(key priceKey, quantity int) error {
 		unit.Quantities[i] = 1
 	}
 	priced := p.pricer.Price(&unit)
-	used := meter.PriceUsed{Source: priced.Source, Revision: p.card}
-	card := p.cards[0]
+	use := p.uses.At(key.windowEnd)
+	used := meter.PriceUsed{Source: priced.Source, Revision: use.Card}
 	switch priced.Source {
 	case meter.PriceUnpriced:
 		return nil
 	case meter.PriceList:
-		card, used.Revision = p.cards[1], p.list
+		used.Revision = use.List
 	}
+	card := p.cards[used.Revision]
 	name := p.meter.Event.Quantities[quantity].Name
 	found := false
 	for _, r := range card.Rates { // the latest one that began by the window's start: rows are sorted by it

@@ -161,10 +161,15 @@ func (d *driver) beginMerge(s *meter.Standing) error {
 	if s.Driver == nil {
 		state = stream.MergeState{G: meter.MinusInfinity}
 	}
-	d.pricer = stream.NewPricer(d.config.Meter, d.config.Card, d.config.List)
-	d.prices = newPriceLog(d.config, d.pricer)
+	if err := d.beginPrices(s); err != nil {
+		return err
+	}
 	d.merger = stream.NewMerger(d.config.Meter, d.pricer, state)
 	d.merger.Restore(s.Rows)
+	if d.outcome.Repriced != nil && !d.outcome.Repriced.Nothing {
+		d.merger.Reprice()
+		d.changed = true
+	}
 	for _, n := range d.header.Partitions {
 		d.merger.SetPartition(n, meter.MinusInfinity, false)
 	}

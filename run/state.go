@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/gatewaymeter/gatewaymeter/meter"
 	"github.com/gatewaymeter/gatewaymeter/stream"
 )
 
@@ -15,6 +16,7 @@ type State struct {
 	Drained    bool              `json:"drained"`
 	Partitions []int32           `json:"partitions,omitempty"` // of the header; nil without one
 	Merge      stream.MergeState `json:"merge"`
+	Prices     meter.PriceUses   `json:"prices,omitempty"` // which card priced which windows (R10)
 }
 
 // ParseState reads what a ledger keeps of the driver; nil for a ledger that has nothing yet.

@@ -12,6 +12,9 @@ type Pricer struct {
 	quantities []meter.Quantity
 	window     int64 // Z
 	card, list rates
+	// earlier prices the windows that end at or before from; nil: this one prices all.
+	earlier *Pricer
+	from    int64
 }
 
 // rates are the rows of a card by what they are for, the oldest first.
@@ -26,6 +29,11 @@ type rateKey struct {
 // NewPricer reads the card, and the list if there is one, into a Pricer.
 func NewPricer(m *meter.Meter, card, list *meter.RateCard) *Pricer {
 	return &Pricer{quantities: m.Event.Quantities, window: m.Window.Size, card: newRates(card), list: newRates(list)}
+}
+
+// Then is p with another card and list for the windows that end after from (R10).
+func (p *Pricer) Then(from int64, card, list *meter.RateCard) *Pricer {
+	return &Pricer{quantities: p.quantities, window: p.window, card: newRates(card), list: newRates(list), earlier: p, from: from}
 }
 
 func newRates(card *meter.RateCard) rates {
@@ -61,6 +69,9 @@ func (rs rates) inForce(key rateKey, start int64) (meter.Rate, bool) {
 // Price is the cost of a cell: of each quantity, less its parts, at the rate in force at the window's start; on a
 // miss at the list's; else unpriced. What is zero needs no rate.
 func (p *Pricer) Price(c *meter.Cell) meter.Priced {
+	if p.earlier != nil && c.WindowEnd <= p.from {
+		return p.earlier.Price(c)
+	}
 	var out meter.Priced
 	var from sources
 	for i, q := range p.quantities {

@@ -197,6 +197,17 @@ func (p *publication) fire(kind meter.FiringKind, r *row, t *total) {
 	p.unsave(r)
 }
 
+// Reprice has the rows of windows that are not final written again: after Restore, where another card prices them than
+// the one that they were written with (R10).
+func (m *Merger) Reprice() {
+	for _, w := range m.windows {
+		for _, r := range w.rows {
+			m.touch(r)
+			m.unsave(r)
+		}
+	}
+}
+
 // Dirty takes the rows that changed since the last call, ordered, as they are to be written at this commit:
 // absolute values, with every cell that counts something. A row that need not stay in memory is not Live, and
 // leaves at the next call: by then this commit has to be durable.

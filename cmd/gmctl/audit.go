@@ -24,7 +24,8 @@ type audit struct {
 	arc    *archive.Archive
 	topic  string
 	parts  []*archive.Partition
-	prices []priceUse // by From
+	prices []priceUse      // by From
+	uses   meter.PriceUses // what `_meta/prices` comes to; nil for the card at hand
 	// cut is the first offset of each partition that does not exist for the audit; nil: all that is archived exists.
 	cut map[int32]int64
 	// whole: the archive was written by another version of the meter, whose restarts do not hold for this one.
@@ -65,49 +66,61 @@ func openAudit(ctx context.Context, o *folder, prices string) (*audit, error) {
 			}
 		}
 	}
-	u.prices, err = pricesUsed(o, arc.FS, prices)
-	return u, err
+	return u, u.pricesUsed(prices)
 }
 
 // pricesUsed are the cards that the archive says its rows were priced with, or the card at hand.
-func pricesUsed(o *folder, fsys archive.FS, prices string) ([]priceUse, error) {
-	atHand := []priceUse{{From: meter.MinusInfinity, Card: o.card.RateCard, List: o.listCard()}}
+func (u *audit) pricesUsed(prices string) error {
 	switch prices {
 	case "card":
-		return atHand, nil
+		u.prices = []priceUse{{From: meter.MinusInfinity, Card: u.card.RateCard, List: u.listCard()}}
+		return nil
 	case "archive":
 	default:
-		return nil, hint(fmt.Errorf("--prices %q is unknown", clip(prices)), "use archive (what each row was priced with) or card (the rate card at hand)")
+		return hint(fmt.Errorf("--prices %q is unknown", clip(prices)), "use archive (what each row was priced with) or card (the rate card at hand)")
 	}
-	meta := archive.NewMeta(fsys)
-	uses, err := meta.Prices()
+	if err := u.pricesKept(); err != nil {
+		return hint(fmt.Errorf("what the rows were priced with cannot be told: %w", err),
+			"bring _meta back, run 'gmctl stream' to have it written again, or use --prices card: the rate card at hand")
+	}
+	return nil
+}
+
+// pricesKept reads `_meta/prices` and the cards that it names: all of it, as it was written, or it is an error.
+func (u *audit) pricesKept() error {
+	meta := archive.NewMeta(u.arc.FS)
+	written, err := meta.Prices()
+	if err != nil {
+		return err
+	}
+	if u.uses = meter.InForce(written); len(u.uses) == 0 {
+		return errors.New("the archive has no _meta/prices")
+	}
+	for _, use := range u.uses {
+		kept := priceUse{From: use.From}
+		if kept.Card, err = u.keptCard(meta, use.Card); err == nil && use.List != "" {
+			kept.List, err = u.keptCard(meta, use.List)
+		}
+		if err != nil {
+			return err
+		}
+		u.prices = append(u.prices, kept)
+	}
+	return nil
+}
+
+// keptCard is the card of a revision as the archive has it.
+func (u *audit) keptCard(meta *archive.Meta, revision string) (*meter.RateCard, error) {
+	text, err := meta.Rate(revision)
 	if err != nil {
 		return nil, err
 	}
-	if len(uses) == 0 {
-		return atHand, nil
+	path := filepath.Join(u.Run.Archive, "_meta", "rates", revision+".yaml")
+	card, err := pricing.Parse(u.Meter, path, text)
+	if err == nil && card.Revision != revision {
+		err = fmt.Errorf("%s has the text of revision %s: it was changed", path, card.Revision)
 	}
-	out := make([]priceUse, len(uses))
-	for i, use := range uses {
-		out[i].From = use.From
-		if out[i].Card, err = metaCard(o, meta, use.Card); err != nil {
-			return nil, err
-		}
-		if use.List != "" {
-			if out[i].List, err = metaCard(o, meta, use.List); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return out, nil
-}
-
-func metaCard(o *folder, meta *archive.Meta, revision string) (*meter.RateCard, error) {
-	text, err := meta.Rate(revision)
-	if err != nil {
-		return nil, fmt.Errorf("archive: rate card %s: %w", revision, err)
-	}
-	return pricing.Parse(o.Meter, filepath.Join(o.Run.Archive, "_meta", "rates", revision+".yaml"), text)
+	return card, err
 }
 
 // scope is what is recomputed.

@@ -46,6 +46,11 @@ func (f *folder) path(p string) string {
 	return filepath.Join(filepath.Dir(f.Path), p)
 }
 
+// parseCard reads the text of a card that a ledger or an archive kept.
+func (f *folder) parseCard(text []byte) (*meter.RateCard, error) {
+	return pricing.Parse(f.Meter, "kept rate card", text)
+}
+
 func (f *folder) listCard() *meter.RateCard {
 	if f.list == nil {
 		return nil

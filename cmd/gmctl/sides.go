@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gatewaymeter/gatewaymeter/archive"
@@ -11,6 +12,7 @@ import (
 	"github.com/gatewaymeter/gatewaymeter/diff"
 	"github.com/gatewaymeter/gatewaymeter/ledger/sqlite"
 	"github.com/gatewaymeter/gatewaymeter/meter"
+	"github.com/gatewaymeter/gatewaymeter/run"
 )
 
 // sides makes the two sides of a diff from the folder: one snapshot of the ledger, one listing of the archive, and the
@@ -150,13 +152,71 @@ func (s *sides) ledgerSide(ctx context.Context) (*diff.Side, error) {
 		return nil, err
 	}
 	var book []diff.UsedRate
+	uses, err := s.ledgerUses(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, u := range used {
-		book = append(book, diff.UsedRate{Rate: u.Rate, Source: u.Source})
+		rate := diff.UsedRate{Rate: u.Rate, Source: u.Source, Revision: u.Revision}
+		book = append(book, boundedBy(uses, rate)...)
 	}
 	side := own(s.folder, "ledger", diff.Ledger, s.audit.topic)
 	side.Rows, side.Items, side.Complete, side.Prices = diff.SliceRows(rows), s.streamed, s.complete, diff.NewUsedBook(book)
-	side.Lost = s.lost
+	side.Lost, side.Findings = s.lost, s.priceFindings(uses)
 	return side, nil
+}
+
+// ledgerUses says which card priced which windows, as the ledger has it.
+func (s *sides) ledgerUses(ctx context.Context) (meter.PriceUses, error) {
+	text, err := s.ledger.Driver(ctx)
+	if err != nil {
+		return nil, err
+	}
+	state, err := run.ParseState(text)
+	if err != nil || state == nil {
+		return nil, err
+	}
+	return state.Prices, nil
+}
+
+// boundedBy is a rate once for each range of windows that its revision priced; once without bounds where that is not known.
+func boundedBy(uses meter.PriceUses, rate diff.UsedRate) []diff.UsedRate {
+	var all []diff.UsedRate
+	for i, use := range uses {
+		if use.Card != rate.Revision && use.List != rate.Revision {
+			continue
+		}
+		rate.After, rate.Until = use.From, meter.PlusInfinity
+		if i+1 < len(uses) {
+			rate.Until = uses[i+1].From
+		}
+		all = append(all, rate)
+	}
+	if all == nil {
+		all = []diff.UsedRate{rate}
+	}
+	return all
+}
+
+// priceFindings says where the archive keeps other prices than the ledger used.
+func (s *sides) priceFindings(uses meter.PriceUses) []diff.Finding {
+	if s.flags.prices != "archive" || uses == nil || slices.Equal(uses, s.audit.uses) {
+		return nil
+	}
+	return []diff.Finding{{Cause: diff.RateRevision, Text: fmt.Sprintf("the ledger priced with %s, the archive's _meta/prices says %s; "+
+		"another ledger wrote there last, or the stream was killed: run 'gmctl stream' again", usesText(uses), usesText(s.audit.uses))}}
+}
+
+func usesText(uses meter.PriceUses) string {
+	var words []string
+	for _, use := range uses {
+		word := priceName(use)
+		if use.From > meter.MinusInfinity {
+			word += " after " + meter.Time(use.From)
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ")
 }
 
 func (s *sides) recomputeSide(ctx context.Context) (*diff.Side, error) {
@@ -174,18 +234,22 @@ func (s *sides) recomputeSide(ctx context.Context) (*diff.Side, error) {
 	return side, nil
 }
 
-// cardBook lists every rate of the cards as one that may have been used.
+// cardBook lists every rate of the cards as one that may have been used for the windows that its card priced.
 func cardBook(uses []priceUse) *diff.PriceBook {
 	var book []diff.UsedRate
-	add := func(card *meter.RateCard, source string) {
-		if card == nil {
-			return
+	for i, use := range uses {
+		until := meter.PlusInfinity
+		if i+1 < len(uses) {
+			until = uses[i+1].From
 		}
-		for _, r := range card.Rates {
-			book = append(book, diff.UsedRate{Rate: r, Source: source})
+		add := func(card *meter.RateCard, source string) {
+			if card == nil {
+				return
+			}
+			for _, r := range card.Rates {
+				book = append(book, diff.UsedRate{Rate: r, Source: source, Revision: card.Revision, After: use.From, Until: until})
+			}
 		}
-	}
-	for _, use := range uses {
 		add(use.Card, meter.PriceTable)
 		add(use.List, meter.PriceList)
 	}

@@ -119,7 +119,7 @@ func (f *streamFlags) config(a *app, o *folder) (*run.Config, error) {
 		return nil, fmt.Errorf("stream: --source-format %q: want trace or values", clip(format))
 	}
 	c := &run.Config{
-		Meter: o.Meter, Card: o.card.RateCard, List: o.listCard(), CardText: o.card.Text,
+		Meter: o.Meter, Card: o.card.RateCard, List: o.listCard(), CardText: o.card.Text, ParseCard: o.parseCard,
 		Source:      run.Source{Path: source, Format: trace.Format(format), Topic: f.topic, Follow: f.follow, FollowEvery: 200 * time.Millisecond},
 		CommitEvery: f.commitEvery, Drain: f.drain || !f.noDrain && !f.follow, Pace: f.pace, AcceptLoss: f.acceptLoss,
 		Clock: wallClock{}, Workers: runtime.NumCPU(), Fail: failpoint(os.Getenv("GMCTL_FAILPOINT")),
@@ -179,6 +179,7 @@ func (a *app) runStream(ctx context.Context, c *run.Config, f *streamFlags) erro
 	if out.Unread > 0 {
 		a.note("%s ends within a line: its last %s are left unread until the line has its end", sourceName(c.Source.Path), plural(out.Unread, "byte"))
 	}
+	a.sayPrices(out.Repriced)
 	a.sayLoss(c, &out)
 	if n := out.Summary.DeadLetters(); n > 0 {
 		a.note("%s: kept with bytes and reason; see 'gmctl query \"from dead_letters\"'", plural(n, "dead letter"))
@@ -202,6 +203,26 @@ func sourceName(path string) string {
 		return trace.Stdin
 	}
 	return clean(path)
+}
+
+// sayPrices says what other prices than before did, and did not (R10).
+func (a *app) sayPrices(r *run.Repriced) {
+	switch {
+	case r == nil:
+	case r.Nothing:
+		a.note("the prices have changed (%s was %s): every window is final and keeps its price, nothing is rated again; "+
+			"'gmctl recompute --prices card' says what the card at hand would make", priceName(r.Now), priceName(r.Was))
+	default:
+		a.note("the prices have changed (%s was %s): they are those of the windows that end after %s; what is final keeps its price",
+			priceName(r.Now), priceName(r.Was), meter.Time(r.Now.From))
+	}
+}
+
+func priceName(use meter.PriceUse) string {
+	if use.List == "" {
+		return "card " + use.Card
+	}
+	return "card " + use.Card + " and list " + use.List
 }
 
 // sayLoss says what --accept-loss went on without, in this run or before.

@@ -15,13 +15,13 @@ func benchCommits(n int) []*meter.Commit {
 	const accounts = 400
 	commits := make([]*meter.Commit, n)
 	for k := range commits {
-		c := &meter.Commit{Topic: "requests", Card: "fbbe5338ee2ab6f6"}
+		c := &meter.Commit{Topic: "requests", InForce: meter.PriceUses{{Card: "fbbe5338ee2ab6f6", From: meter.MinusInfinity}}}
 		for w := max(k*10-3, 0); w < k*10+10; w++ {
 			end := minute(0) + int64(w)*60_000
 			for a := range accounts {
 				final := w < k*10+7
 				r := meter.StoredRow{Row: meter.Row{RowKey: meter.RowKey{Account: fmt.Sprintf("tenant-%03d", a), WindowEnd: end}, State: meter.Running, Source: meter.PriceTable},
-					Live: !final, Card: c.Card}
+					Live: !final, Card: c.InForce[0].Card}
 				cells := 5
 				if a == 0 {
 					cells = 30

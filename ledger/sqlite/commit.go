@@ -122,11 +122,12 @@ func (w *writer) firings() error {
 		requests, quantities, set_hash, total, delta_requests, delta_quantities, delta_set_hash, delta,
 		source, unpriced, card, list) VALUES (?,?,?,?,?, ?,?,?,?,?,?,?,?, ?,?,?,?)`, func(i int) []any {
 		f := &w.commit.Firings[i]
+		use := w.commit.InForce.At(f.WindowEnd)
 		return []any{
 			f.Kind.String(), f.Revision, f.Account, f.WindowEnd, w.version,
 			f.Total.Requests, ints(f.Total.Quantities, w.width), int64(f.Total.SetHash), amount(f.TotalPico),
 			f.Delta.Requests, ints(f.Delta.Quantities, w.width), int64(f.Delta.SetHash), amount(f.DeltaPico),
-			f.Source, f.Unpriced, w.commit.Card, w.commit.List,
+			f.Source, f.Unpriced, use.Card, use.List,
 		}
 	})
 }
@@ -195,6 +196,11 @@ func (w *writer) positions() error {
 	}
 	if err := putMeta(w.ctx, w.tx, "topic", w.commit.Topic); err != nil {
 		return err
+	}
+	for _, card := range w.commit.Cards {
+		if err := putMeta(w.ctx, w.tx, cardKey+card.Revision, append([]byte{}, card.Text...)); err != nil {
+			return err
+		}
 	}
 	return putMeta(w.ctx, w.tx, "driver", string(w.commit.Driver))
 }

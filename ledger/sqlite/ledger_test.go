@@ -38,7 +38,7 @@ func TestRoundTrip(t *testing.T) {
 	path := newPath(t)
 	l := openLedger(t, path)
 	c := &meter.Commit{
-		Topic: "requests", Card: "c1", List: "l1",
+		Topic: "requests", InForce: meter.PriceUses{{Card: "c1", List: "l1", From: meter.MinusInfinity}},
 		Rows:    []meter.StoredRow{row("acme", 0, 2, meter.From64(-1)), row("acme", 1, 3, huge), row("acme", 2, 0, meter.Int128{})},
 		Firings: []meter.Firing{firing("acme", 0, meter.MainFiring, 1, 2, 20, 20)},
 		Items:   items(),
@@ -356,7 +356,7 @@ func TestViews(t *testing.T) {
 	small := row("acme", 0, 2, meter.From64(4_310_000_000))
 	small.Adjustment = meter.From64(-1)
 	c := &meter.Commit{
-		Topic: "requests", Card: "c1", Rows: []meter.StoredRow{small, adjusted, row("acme", 3, 0, meter.Int128{})},
+		Topic: "requests", InForce: meter.PriceUses{{Card: "c1", From: meter.MinusInfinity}}, Rows: []meter.StoredRow{small, adjusted, row("acme", 3, 0, meter.Int128{})},
 		Firings:     []meter.Firing{firing("acme", 0, meter.MainFiring, 1, 2, 20, -20)},
 		Items:       items(),
 		DeadLetters: []meter.DeadLetter{{Partition: 0, Offset: 6, LogTime: 1, HasLogTime: true, Reason: meter.BadUTF8, Raw: []byte("ab\n")}},

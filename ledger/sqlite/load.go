@@ -30,7 +30,7 @@ func (l *Ledger) load(ctx context.Context) (s *meter.Standing, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Topic = m.text("topic")
+	s.Topic, s.Cards = m.text("topic"), m.cards()
 	if driver := m.text("driver"); driver != "" {
 		s.Driver = json.RawMessage(driver)
 	}

@@ -3,6 +3,10 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"slices"
+	"strings"
+
+	"github.com/gatewaymeter/gatewaymeter/meter"
 )
 
 // meta is the table gm_meta: what the ledger says of itself.
@@ -11,6 +15,22 @@ type meta map[string]any
 func (m meta) text(key string) string {
 	s, _ := m[key].(string)
 	return s
+}
+
+// cardKey begins the keys of rate cards that priced something.
+const cardKey = "card:"
+
+// cards are the texts of rate cards, by revision.
+func (m meta) cards() []meter.CardText {
+	var list []meter.CardText
+	for key, value := range m {
+		if revision, ok := strings.CutPrefix(key, cardKey); ok {
+			text, _ := value.([]byte)
+			list = append(list, meter.CardText{Revision: revision, Text: text})
+		}
+	}
+	slices.SortFunc(list, func(a, b meter.CardText) int { return strings.Compare(a.Revision, b.Revision) })
+	return list
 }
 
 func (m meta) number(key string) int64 {

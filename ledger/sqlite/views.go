@@ -78,7 +78,7 @@ FROM gm_position AS p ORDER BY p.partition`,
   pico AS pico_per_unit, source, revision FROM gm_price ORDER BY sku, tier, quantity, effective_from`,
 		`CREATE VIEW lost_ranges AS SELECT partition, from_offset, to_offset, `+timeText("window_from")+` AS window_from, `+timeText("window_to")+` AS window_to
 FROM gm_lost ORDER BY partition, from_offset`,
-		`CREATE VIEW about AS SELECT key, value FROM gm_meta WHERE key <> 'driver' ORDER BY key`)
+		`CREATE VIEW about AS SELECT key, value FROM gm_meta WHERE key <> 'driver' AND key NOT LIKE 'card:%' ORDER BY key`)
 }
 
 // ratesOfCell is SQL for the rates of a cell (R10) as a JSON object, pico-dollars a unit by quantity: of those that were
