@@ -39,12 +39,14 @@ func benchLog(m *meter.Meter, n int) ([]meter.Record, []meter.Event, []int64) {
 	return records, events, reach
 }
 
-// BenchmarkWrite archives 500,000 events of about 200 bytes in one file, and checks that they are there. The
+// BenchmarkWrite archives 500,000 events of about 200 bytes in one file, and checks that they are there, each
+// as it was. The
 // events are 20,000 in turn, as warm as a driver's: a page never holds one twice.
 func BenchmarkWrite(b *testing.B) {
 	const n, distinct = 500_000, 20_000
 	const handedOver = 400 // as many records of one partition as a driver's block has
 	var list []archive.Entry
+	checked := false // row by row, once
 	m := parseMeter(b, benchYAML)
 	records, events, reach := benchLog(m, distinct)
 	var raw int64
@@ -86,7 +88,25 @@ func BenchmarkWrite(b *testing.B) {
 		if err != nil || listing.Err() != nil || listing.Partitions[0].Rows() != n {
 			b.Fatal(err, listing.Err())
 		}
-		b.ReportMetric(float64(listing.Partitions[0].Files[0].Size)/n, "bytes/row")
+		f := listing.Partitions[0].Files[0]
+		b.ReportMetric(float64(f.Size)/n, "bytes/row")
+		if checked {
+			b.StartTimer()
+			continue
+		}
+		checked = true
+		next := int64(0)
+		err = f.Each(func(r *archive.Row) error {
+			i := next % distinct
+			if r.Record.Offset != next || !bytes.Equal(r.Record.Value, records[i].Value) || r.Event.PayloadHash != events[i].PayloadHash || r.PriorMaxReach != reach[i] {
+				return fmt.Errorf("row %d is not what was appended", next)
+			}
+			next++
+			return nil
+		})
+		if err != nil || next != n {
+			b.Fatal(next, err)
+		}
 		b.StartTimer()
 	}
 	b.ReportMetric(float64(b.N)*n/cpu.Seconds(), "rows/cpu-s")
