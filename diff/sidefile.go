@@ -100,7 +100,7 @@ type fileReader struct {
 
 // ownColumns are those that `bill` and `recompute` print and that say nothing about totals.
 var ownColumns = []string{"window_start", "state", "revision", "amount_usd", "adjustment_usd", "price_source", "unpriced_requests",
-	"set_hash", "overflow", "window_end_utc", "total_pico"}
+	"set_hash", "overflow", "window_end_utc", "total_pico", "cells"}
 
 // theirs is what the file calls a column of ours.
 func (f *fileReader) theirs(ours string) string {

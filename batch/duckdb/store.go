@@ -2,23 +2,105 @@ package duckdb
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql/driver"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"hash"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/gatewaymeter/gatewaymeter/meter"
 )
 
+// sealKey is the metadata under which a stored recompute keeps the hash of all its rows and of its provenance.
+const sealKey = "gm.sha256"
+
+// ErrSeal says that a stored recompute is not as it was written.
+var ErrSeal = errors.New("its rows or its provenance are not what was written")
+
 // Store writes rows as a Parquet file: one row a (account, window), integers for counts and pico-dollars, text where an
-// amount leaves 64 bits, and the provenance as key-value metadata. The same rows and provenance give the same table. The
-// file appears under path as a whole only if path's folder is the caller's alone: write aside and rename.
+// amount leaves 64 bits, the cells as JSON, and the provenance as key-value metadata, sealed with a hash over all of it.
+// The same rows and provenance give the same table. The file appears under path as a whole only if path's folder is the
+// caller's alone: write aside and rename.
 func (e *Engine) Store(ctx context.Context, path string, m *meter.Meter, rows []meter.Row, provenance map[string]string) error {
-	columns := []string{"account VARCHAR", "window_start BIGINT", "window_end BIGINT", "window_end_utc TIMESTAMP", "state VARCHAR", "requests BIGINT"}
-	for _, q := range m.Event.Quantities {
-		columns = append(columns, `"`+q.Name+`" BIGINT`)
+	s := newSeal(m)
+	for i := range rows {
+		s.row(storedRow(m, &rows[i]))
 	}
-	columns = append(columns, "total_pico BIGINT", "total_usd VARCHAR", "overflow BOOLEAN", "price_source VARCHAR", "unpriced_requests BIGINT", "set_hash VARCHAR")
-	return e.WriteParquet(ctx, path, columns, "account, window_end", len(rows), func(i int) []driver.Value { return storedRow(m, &rows[i]) }, provenance)
+	kept := maps.Clone(provenance)
+	kept[sealKey] = s.sum(provenance)
+	columns := make([]string, len(s.columns))
+	for i, c := range s.columns {
+		columns[i] = `"` + c.name + `" ` + c.kind
+	}
+	return e.WriteParquet(ctx, path, columns, "account, window_end", len(rows), func(i int) []driver.Value { return storedRow(m, &rows[i]) }, kept)
+}
+
+// Load reads what Store wrote. fits judges the provenance before a row is read; its error is returned as it is. The rows
+// come as they were stored, the cells without prices. A file whose rows or provenance were changed is ErrSeal.
+func (e *Engine) Load(ctx context.Context, path string, m *meter.Meter, fits func(provenance map[string]string) error) (rows []meter.Row, provenance map[string]string, err error) {
+	s, err := e.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.close()
+	provenance = map[string]string{}
+	err = s.each(ctx, "SELECT decode(key), decode(value) FROM parquet_kv_metadata("+quote(path)+")", func(v []driver.Value) error {
+		provenance[text(v[0])] = text(v[1])
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("duckdb: read %s: %w", path, err)
+	}
+	want := provenance[sealKey]
+	delete(provenance, sealKey)
+	if err := fits(provenance); err != nil {
+		return nil, provenance, err
+	}
+	if rows, err = s.loadRows(ctx, path, m, provenance, want); err != nil {
+		return nil, provenance, fmt.Errorf("duckdb: read %s: %w", path, err)
+	}
+	return rows, provenance, nil
+}
+
+func (s *session) loadRows(ctx context.Context, path string, m *meter.Meter, provenance map[string]string, want string) (rows []meter.Row, err error) {
+	seal := newSeal(m)
+	words := interner{}
+	err = s.query(ctx, "SELECT * EXCLUDE (file_row_number) FROM read_parquet("+quote(path)+", hive_partitioning = false, file_row_number = true) ORDER BY file_row_number",
+		func(names []string) error {
+			if !slices.EqualFunc(names, seal.columns, func(name string, c storedColumn) bool { return name == c.name }) {
+				return fmt.Errorf("%w: it has other columns", ErrSeal)
+			}
+			return nil
+		}, func(v []driver.Value) error {
+			seal.row(v)
+			row, err := loadedRow(m, v, words)
+			rows = append(rows, row)
+			return err
+		})
+	if err == nil && seal.sum(provenance) != want {
+		err = ErrSeal
+	}
+	return rows, err
+}
+
+// A storedColumn is a column of a stored recompute.
+type storedColumn struct{ name, kind string }
+
+func storedColumns(m *meter.Meter) []storedColumn {
+	columns := []storedColumn{{"account", "VARCHAR"}, {"window_start", "BIGINT"}, {"window_end", "BIGINT"}, {"window_end_utc", "TIMESTAMP"}, {"state", "VARCHAR"}, {"requests", "BIGINT"}}
+	for _, q := range m.Event.Quantities {
+		columns = append(columns, storedColumn{q.Name, "BIGINT"})
+	}
+	return append(columns, []storedColumn{{"total_pico", "BIGINT"}, {"total_usd", "VARCHAR"}, {"overflow", "BOOLEAN"}, {"price_source", "VARCHAR"},
+		{"unpriced_requests", "BIGINT"}, {"set_hash", "VARCHAR"}, {"cells", "VARCHAR"}}...)
 }
 
 func storedRow(m *meter.Meter, r *meter.Row) []driver.Value {
@@ -32,7 +114,155 @@ func storedRow(m *meter.Meter, r *meter.Row) []driver.Value {
 	if fits {
 		amount = pico
 	}
-	return append(values, amount, total.USD(), !fits, r.Source, r.Unpriced, fmt.Sprintf("%016x", r.Usage.SetHash))
+	return append(values, amount, total.USD(), !fits, r.Source, r.Unpriced, hexHash(r.Usage.SetHash), string(appendCells(nil, r.Cells)))
 }
 
+func hexHash(h uint64) string { return fmt.Sprintf("%016x", h) }
+
 func utc(ms int64) driver.Value { return time.UnixMilli(ms).UTC() }
+
+// appendCells writes what was counted in each cell; what it costs is for the reader's card to say.
+func appendCells(b []byte, cells []meter.PricedCell) []byte {
+	b = append(b, '[')
+	for i := range cells {
+		c := &cells[i]
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"sku":`...)
+		b = meter.AppendText(b, c.SKU)
+		b = append(b, `,"tier":`...)
+		b = strconv.AppendInt(b, int64(c.Tier), 10)
+		b = append(b, `,"requests":`...)
+		b = strconv.AppendInt(b, c.Requests, 10)
+		b = append(b, `,"quantities":[`...)
+		for j, q := range c.Quantities {
+			if j > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendInt(b, q, 10)
+		}
+		b = append(b, `],"set_hash":"`...)
+		b = append(b, hexHash(c.SetHash)...)
+		b = append(b, `"}`...)
+	}
+	return append(b, ']')
+}
+
+// loadedRow is the row that storedRow wrote.
+func loadedRow(m *meter.Meter, v []driver.Value, words interner) (meter.Row, error) {
+	n := len(m.Event.Quantities)
+	r := meter.Row{RowKey: meter.RowKey{Account: words.get(text(v[0])), WindowEnd: whole(v[2])}}
+	switch text(v[4]) {
+	case meter.Recomputed.String():
+		r.State = meter.Recomputed
+	case meter.Open.String():
+		r.State = meter.Open
+	default:
+		return r, ErrSeal
+	}
+	r.Usage.Requests, r.Usage.Quantities = whole(v[5]), make([]int64, n)
+	for i := range n {
+		r.Usage.Quantities[i] = whole(v[6+i])
+	}
+	v = v[6+n:]
+	var err, err2, err3 error
+	if r.Amount = meter.From64(whole(v[0])); v[0] == nil {
+		r.Amount, err = meter.ParseUSD128(text(v[1]))
+	}
+	r.Source, r.Unpriced = words.get(text(v[3])), whole(v[4])
+	r.Usage.SetHash, err2 = strconv.ParseUint(text(v[5]), 16, 64)
+	r.Cells, err3 = loadedCells(r.RowKey, n, text(v[6]), words)
+	if err := errors.Join(err, err2, err3); err != nil {
+		return r, fmt.Errorf("%w: %w", ErrSeal, err)
+	}
+	return r, nil
+}
+
+func loadedCells(key meter.RowKey, quantities int, text string, words interner) ([]meter.PricedCell, error) {
+	var list []struct {
+		SKU        string  `json:"sku"`
+		Tier       int32   `json:"tier"`
+		Requests   int64   `json:"requests"`
+		Quantities []int64 `json:"quantities"`
+		SetHash    string  `json:"set_hash"`
+	}
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return nil, err
+	}
+	cells := make([]meter.PricedCell, len(list))
+	for i, c := range list {
+		hash, err := strconv.ParseUint(c.SetHash, 16, 64)
+		if err != nil || len(c.Quantities) != quantities {
+			return nil, fmt.Errorf("cells of %s at window end %d: %w", key.Account, key.WindowEnd, ErrSeal)
+		}
+		cells[i].Cell = meter.Cell{CellKey: meter.CellKey{Account: key.Account, WindowEnd: key.WindowEnd, SKU: words.get(c.SKU), Tier: c.Tier},
+			Usage: meter.Usage{Requests: c.Requests, Quantities: c.Quantities, SetHash: hash}}
+	}
+	return cells, nil
+}
+
+// A seal hashes a stored recompute: every value of every row in order, and the provenance. It finds a file that was changed
+// after it was written, by a disk, a person or a program. It holds no secret: who writes a new file with a seal of its own
+// is not found by it.
+type seal struct {
+	columns []storedColumn
+	hash    hash.Hash
+	buf     []byte
+}
+
+func newSeal(m *meter.Meter) *seal {
+	s := &seal{columns: storedColumns(m), hash: sha256.New()}
+	for _, c := range s.columns {
+		s.text(c.name)
+	}
+	s.flush()
+	return s
+}
+
+// row adds a row. Every value begins with its kind and has a length that its kind or its first bytes say.
+func (s *seal) row(values []driver.Value) {
+	for _, v := range values {
+		switch v := v.(type) {
+		case nil:
+			s.buf = append(s.buf, 'n')
+		case int64:
+			s.buf = binary.LittleEndian.AppendUint64(append(s.buf, 'i'), uint64(v))
+		case string:
+			s.text(v)
+		case bool:
+			s.buf = append(s.buf, 'b', byte(0))
+			if v {
+				s.buf[len(s.buf)-1] = 1
+			}
+		case time.Time:
+			s.buf = binary.LittleEndian.AppendUint64(append(s.buf, 't'), uint64(v.UnixMicro()))
+		default: // no value of ours
+			s.buf = append(s.buf, 'x')
+		}
+	}
+	if len(s.buf) > 1<<16 {
+		s.flush()
+	}
+}
+
+func (s *seal) text(t string) {
+	s.buf = binary.LittleEndian.AppendUint32(append(s.buf, 's'), uint32(min(len(t), math.MaxUint32)))
+	s.buf = append(s.buf, t...)
+}
+
+func (s *seal) flush() {
+	_, _ = s.hash.Write(s.buf) // cannot fail
+	s.buf = s.buf[:0]
+}
+
+// sum ends the seal.
+func (s *seal) sum(provenance map[string]string) string {
+	s.buf = append(s.buf, 'p')
+	for _, key := range slices.Sorted(maps.Keys(provenance)) {
+		s.text(key)
+		s.text(provenance[key])
+	}
+	s.flush()
+	return hex.EncodeToString(s.hash.Sum(nil))
+}

@@ -27,5 +27,9 @@ func (s *sides) facts(from, to *int64) [][2]string {
 	for _, c := range s.cuts {
 		facts = append(facts, [2]string{fmt.Sprintf("partition %d", c.Partition), fmt.Sprintf("judged up to offset %d; the ledger committed %d", c.Offset, c.Committed)})
 	}
-	return append(facts, [2]string{"gmctl", release}, [2]string{"made at", meter.Time(time.Now().UnixMilli())})
+	recompute := "run for this report"
+	if s.made != "" {
+		recompute = "stored at " + s.made + "; archive, prices and program are the same since"
+	}
+	return append(facts, [2]string{"recompute", recompute}, [2]string{"gmctl", release}, [2]string{"made at", meter.Time(time.Now().UnixMilli())})
 }

@@ -96,7 +96,7 @@ func storedViews(u *audit) (map[string]string, error) {
 			return nil, err
 		}
 		if _, err := os.Stat(path); err == nil {
-			views[name] = "SELECT * FROM read_parquet('" + strings.ReplaceAll(path, "'", "''") + "')"
+			views[name] = "SELECT COLUMNS(c -> c <> 'cells') FROM read_parquet('" + strings.ReplaceAll(path, "'", "''") + "')"
 		}
 	}
 	return views, nil

@@ -39,7 +39,8 @@ is what the lateness policy costs.
 
 It writes recompute/ (Parquet, with provenance) and prints a summary; -o -
 prints the rows instead. A range is pruned exactly: only what can matter to its
-windows is read.`,
+windows is read. 'gmctl diff' takes the stored rows while archive, prices, meter
+and program are those they were made with, and runs it again otherwise.`,
 		Example: `  gmctl recompute
   gmctl recompute --from 2026-01-01 --to 2026-01-02 -o - --format json
   gmctl recompute --truth complete --account acme -o -

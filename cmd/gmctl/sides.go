@@ -29,6 +29,7 @@ type sides struct {
 	streamed *engineItems // as-streamed verdicts at the cut
 	complete *engineItems
 	result   *batch.Result // of the as-streamed recompute at the cut
+	made     string        // when the recompute was made, if it is a stored one
 	done     []func() error
 }
 
@@ -56,10 +57,11 @@ func (s *sides) open(ctx context.Context, left, right string) error {
 	if err := s.findCut(ctx); err != nil {
 		return err
 	}
-	job := s.audit.job(scope{truth: batch.AsStreamed})
+	all := scope{truth: batch.AsStreamed}
+	job := s.audit.job(all)
 	s.streamed = &engineItems{audit: s.audit, job: job}
 	s.complete = &engineItems{audit: s.audit, job: s.audit.job(scope{truth: batch.Complete})}
-	if s.result, err = s.audit.recompute(ctx, job, "duckdb"); err != nil {
+	if s.result, s.made, err = s.app.storedOrRun(ctx, s.audit, job, all); err != nil {
 		return err
 	}
 	for i := range s.cuts {
@@ -224,10 +226,11 @@ func (s *sides) recomputeSide(ctx context.Context) (*diff.Side, error) {
 	side.Items, side.Complete, side.Prices, side.MissingArchive = s.streamed, s.complete, cardBook(s.audit.prices), s.missing
 	rows := s.result.Rows
 	if s.flags.truth == string(batch.Complete) {
-		res, err := s.audit.recompute(ctx, s.complete.job, "duckdb")
+		res, made, err := s.app.storedOrRun(ctx, s.audit, s.complete.job, scope{truth: batch.Complete})
 		if err != nil {
 			return nil, err
 		}
+		s.made = made
 		side.Items, rows = s.complete, res.Rows
 	}
 	side.Rows = diff.SliceRows(rows)

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
+	"github.com/gatewaymeter/gatewaymeter/archive"
 	"github.com/gatewaymeter/gatewaymeter/batch"
 	"github.com/gatewaymeter/gatewaymeter/meter"
 )
@@ -44,8 +46,13 @@ func (u *audit) store(ctx context.Context, job *batch.Job, s scope, f *recompute
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", fmt.Errorf("recompute: %w", err)
 	}
+	provenance, err := u.provenance(job, s, f.engine)
+	if err != nil {
+		return "", err
+	}
+	provenance[madeKey], provenance[watermarksKey] = meter.Time(time.Now().UnixMilli()), watermarkWords(res.Watermarks)
 	aside := fmt.Sprintf("%s.%d.aside", path, os.Getpid())
-	if err := u.engine().Store(ctx, aside, u.Meter, res.Rows, u.provenance(job, s, f.engine)); err != nil {
+	if err := u.engine().Store(ctx, aside, u.Meter, res.Rows, provenance); err != nil {
 		return "", errors.Join(err, removeIfThere(aside))
 	}
 	if err := os.Rename(aside, path); err != nil {
@@ -61,11 +68,22 @@ func removeIfThere(path string) error {
 	return nil
 }
 
+// The provenance of a stored recompute. What is in it besides madeKey and watermarksKey has to be equal for one
+// recompute to stand for another.
+const (
+	madeKey       = "gm.made"
+	watermarksKey = "gm.watermarks"
+)
+
 // provenance says what the rows were made of, so that a reader knows whether they are what it looks for.
-func (u *audit) provenance(job *batch.Job, s scope, engine string) map[string]string {
+func (u *audit) provenance(job *batch.Job, s scope, engine string) (map[string]string, error) {
+	version, err := programVersion()
+	if err != nil {
+		return nil, err
+	}
 	p := map[string]string{
-		"gm.meter": u.Name, "gm.fingerprint": u.Fingerprint, "gm.version": release, "gm.truth": string(job.Truth), "gm.engine": engine,
-		"gm.topic": u.topic, "gm.from": stamp(s.from), "gm.to": stamp(s.to), "gm.account": s.account, "gm.made": meter.Time(time.Now().UnixMilli()),
+		"gm.meter": u.Name, "gm.fingerprint": u.Fingerprint, "gm.version": version, "gm.truth": string(job.Truth), "gm.engine": engine,
+		"gm.topic": u.topic, "gm.from": stamp(s.from), "gm.to": stamp(s.to), "gm.account": s.account,
 	}
 	var cards, ranges []string
 	for _, use := range u.prices {
@@ -73,18 +91,77 @@ func (u *audit) provenance(job *batch.Job, s scope, engine string) map[string]st
 		if use.List != nil {
 			word += "+" + use.List.Revision
 		}
-		cards = append(cards, word)
+		cards = append(cards, fmt.Sprintf("%s@%d", word, use.From))
 	}
 	for i, part := range job.Parts {
 		end := u.parts[i].Next()
 		if part.End != batch.Everything {
 			end = part.End
 		}
-		ranges = append(ranges, fmt.Sprintf("%d@%d-%d drained=%v", part.Partition, part.Begin, end, part.Drained))
+		ranges = append(ranges, fmt.Sprintf("%d@%d-%d reach=%d drained=%v", part.Partition, part.Begin, end, part.MaxReach, part.Drained))
 	}
 	p["gm.rate_cards"], p["gm.ranges"] = strings.Join(cards, " "), strings.Join(ranges, "; ")
 	if h := job.Horizon; h != nil {
 		p["gm.horizon"] = meter.Time(h.FromLog) + " " + meter.Time(h.ToLog)
 	}
-	return p
+	if p["gm.files"], err = u.filesSum(job); err != nil {
+		return nil, err
+	}
+	text, err := batch.Texts(job)
+	if err != nil {
+		return nil, err
+	}
+	p["gm.sql"] = sumOf(text.Tally, text.Last, text.Cells)
+	return p, nil
+}
+
+// programVersion is the version of this program with the revision of its source; of a program that was not built from one,
+// the size and time of its file, so that a change of it is another version.
+func programVersion() (string, error) {
+	revision := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		revision = revisionOf(info)
+	}
+	if revision != "" && !strings.HasSuffix(revision, "+changes") {
+		return release + " " + revision, nil
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s %s, program of %d bytes of %d", release, revision, info.Size(), info.ModTime().UnixNano()), nil
+}
+
+// filesSum stands for the archive's files that a job reads: their names, ranges, the hash chain through their footers, and
+// size and time of change on disk. It reads no row: that the bytes are those of the chain is for 'gmctl archive verify'.
+func (u *audit) filesSum(job *batch.Job) (string, error) {
+	known := map[string]*archive.File{}
+	for _, p := range u.parts {
+		for _, f := range p.Files {
+			known[filepath.Join(u.dir, filepath.FromSlash(f.Name))] = f
+		}
+	}
+	h := sha256.New()
+	for _, file := range job.Files {
+		f := known[file.Path]
+		info, err := os.Stat(file.Path)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "%q %d [%d,%d) %d %s %q %s %d %d\n", f.Name, file.Partition, f.First, f.Next, f.Rows, f.SHA256, f.PrevName, f.PrevSHA256,
+			info.Size(), info.ModTime().UnixNano())
+	}
+	return fmt.Sprintf("%d files, sha256 %x", len(job.Files), h.Sum(nil)), nil
+}
+
+func sumOf(texts ...string) string {
+	h := sha256.New()
+	for _, t := range texts {
+		fmt.Fprintf(h, "%d\n%s", len(t), t)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
