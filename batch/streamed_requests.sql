@@ -2,33 +2,32 @@
 -- A partition is judged alone (R1): part stands in every key.
 WITH last AS ({{last}}),
 
--- The plain case first, for it is nearly all of a log: one start, then one end while W(X) < D, one record of each (R7). Then the
--- start has passed the door too, for its W is not above W(X). Every other id, whatever makes it so, is judged by the full rules below.
-ids AS (
-  SELECT part, {{ids ""}}, max(id_hash) AS id_hash, count(*) AS n, count(account) AS starts,
-         max(CASE WHEN kind = 'start' THEN log_offset END) AS s_off,
-         max(CASE WHEN kind = 'start' THEN t END) AS s_t,
-         max(account) AS account, max(sku) AS sku{{starts ", max(q#) AS q#"}}{{attributes ", max(a#) AS a#"}}{{references ", max(CASE WHEN kind = 'start' THEN $ END) AS $"}},
-         max(CASE WHEN kind <> 'start' THEN log_offset END) AS x_off,
-         max(CASE WHEN kind <> 'start' THEN t END) AS x_t,
-         max(CASE WHEN kind <> 'start' THEN w END) AS x_w{{ends ", max(q#) AS q#"}},
-         max(status) AS status, max(CASE WHEN kind <> 'start' THEN kind END) AS x_kind
-  FROM ({{log}}) AS l
-  WHERE kind <> 'progress'
-  GROUP BY part, {{ids ""}}
+-- Progress says nothing but how far a request came: everything else is read once, and used again.
+lines AS (SELECT l.* FROM ({{log}}) AS l WHERE kind <> 'progress'),
+
+-- The plain case first, for it is nearly all of a log: one start and one end, in either order, which meet (R7). Every other id, whatever makes
+-- it so, is judged by the full rules below. Hashes tell the two apart because they are cheap: what is odd is every id of a hash that does not
+-- stand on one start and one end. A hash never decides: a pair is joined by the whole id, and where ids share a hash by chance all of
+-- them go the long way.
+odd AS (SELECT id_hash FROM lines GROUP BY id_hash HAVING count(*) <> 2 OR count(account) <> 1),
+-- The two meet if both pass the door under the watermark of the later one, which judges the record (the earlier one's W is not above it):
+-- then an end has W below time(X) + A, a start that comes second below end(D) + L, and one that came first has W(X) < D.
+pairs AS (
+  SELECT p.*, CASE WHEN judged < x_t + {{A}} AND judged < CASE WHEN s_off < x_off THEN d ELSE {{windowEnd "d"}} + {{L}} END THEN 1 ELSE 0 END AS plain
+  FROM (SELECT s.part, s.log_offset AS s_off, s.t + {{A}} AS d, {{ids "s."}}, s.id_hash{{references ", s.$"}}, s.account, s.sku{{attributes ", s.a#"}}{{starts ", s.q#"}},
+               x.log_offset AS x_off, x.t AS x_t, x.kind AS x_kind, x.status{{ends ", x.q#"}},
+               CASE WHEN s.log_offset < x.log_offset THEN x.w ELSE s.w END AS judged
+        FROM (SELECT l.* FROM lines AS l LEFT JOIN odd AS o ON o.id_hash = l.id_hash WHERE l.kind = 'start' AND o.id_hash IS NULL) AS s
+        LEFT JOIN (SELECT l.* FROM lines AS l WHERE kind <> 'start') AS x ON x.part = s.part AND {{same "x" "s"}}) AS p
 ),
-sorted AS (
-  SELECT i.*, CASE WHEN n = 2 AND starts = 1 AND s_off < x_off AND x_w < s_t + {{A}} AND x_w < x_t + {{A}} THEN 1 ELSE 0 END AS plain
-  FROM ids AS i
-),
--- Hashes, because a join on them is cheap; ids that share one by chance go the long way together, where ids are compared whole.
-rest AS (SELECT DISTINCT id_hash FROM sorted WHERE plain = 0),
+rest AS (SELECT id_hash FROM odd UNION ALL SELECT id_hash FROM pairs WHERE plain = 0),
 near AS (
-  SELECT l.*, CASE WHEN kind = 'start' THEN 'start' WHEN kind = 'progress' THEN 'progress' ELSE 'end' END AS side,
-         CASE WHEN kind = 'start' THEN {{windowEnd (printf "(t + %s)" A)}} + {{L}} WHEN kind <> 'progress' THEN t + {{A}} END AS horizon
-  FROM ({{log}}) AS l
+  SELECT l.*, CASE WHEN kind = 'start' THEN 'start' ELSE 'end' END AS side,
+         CASE WHEN kind = 'start' THEN {{windowEnd (printf "(t + %s)" A)}} + {{L}} ELSE t + {{A}} END AS horizon
+  FROM lines AS l
   WHERE id_hash IN (SELECT id_hash FROM rest)
 ),
+progress AS (SELECT part, log_offset, {{ids ""}}, w{{ends ", q#"}} FROM ({{log}}) AS l WHERE kind = 'progress' AND id_hash IN (SELECT id_hash FROM rest)),
 
 -- R8: a life is a run of an id's records in which each comes while W is below the greatest horizon before it. R7, the door: only
 -- records with W below their own horizon come in at all; the bound is the same.
@@ -36,7 +35,7 @@ ran AS (
   SELECT n.*, max(horizon) OVER (PARTITION BY part, {{ids ""}} ORDER BY log_offset
                                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS remembered
   FROM near AS n
-  WHERE side <> 'progress' AND w < horizon
+  WHERE w < horizon
 ),
 lived AS (
   SELECT r.*, sum(CASE WHEN w < remembered THEN 0 ELSE 1 END) OVER (PARTITION BY part, {{ids ""}} ORDER BY log_offset
@@ -68,8 +67,8 @@ lives AS (
 told AS (
   SELECT v.part, {{ids "v."}}, v.life{{ends ", max(p.q#) AS q#"}}
   FROM lives AS v
-  JOIN near AS p ON v.part = p.part AND {{same "v" "p"}}
-  WHERE p.side = 'progress' AND p.log_offset > v.s_off AND p.w < v.s_t + {{A}}
+  JOIN progress AS p ON v.part = p.part AND {{same "v" "p"}}
+  WHERE p.log_offset > v.s_off AND p.w < v.s_t + {{A}}
   GROUP BY v.part, {{ids "v."}}, v.life
 ),
 due AS (                -- D(S), and the quantities of the abandoned record: b1, b2.. (a whole is at least the sum of its parts)
@@ -93,9 +92,9 @@ fates AS (
 -- One record a request, and the watermark that judges it. What a timer brings about is judged by the watermark before the one that reached
 -- it (R4): for a sum it is enough that it was lower; items.sql looks it up.
 billable AS (
-  SELECT part, s_off AS off, part AS x_part, x_off, {{ids ""}}, id_hash{{references ", $"}}, x_kind AS kind, account, sku, x_t AS t, status, x_w AS judged, CAST(NULL AS BIGINT) AS timer, 'ended' AS manner{{all ", q#"}}{{attributes ", a#"}}
-  FROM (SELECT s.*, r.id_hash AS also FROM sorted AS s LEFT JOIN rest AS r ON r.id_hash = s.id_hash) AS p
-  WHERE plain = 1 AND also IS NULL
+  SELECT part, s_off AS off, part AS x_part, x_off, {{ids ""}}, id_hash{{references ", $"}}, x_kind AS kind, account, sku, x_t AS t, status, judged, CAST(NULL AS BIGINT) AS timer, 'ended' AS manner{{all ", q#"}}{{attributes ", a#"}}
+  FROM pairs
+  WHERE plain = 1
   UNION ALL
   SELECT part, s_off, part, x_off, {{ids ""}}, id_hash{{references ", $"}}, x_kind, account, sku, x_t, x_status, CASE WHEN fate = 'held' THEN s_w ELSE x_w END, NULL, CASE WHEN fate = 'superseded' THEN 'superseded' ELSE 'ended' END{{all ", q#"}}{{attributes ", a#"}}
   FROM fates

@@ -136,11 +136,20 @@ func (f *filler) placeholders() template.FuncMap {
 		"tier":       f.tier,
 		"tiers":      func() bool { return f.tier("") != "0" },
 		"wanted":     f.wanted,
+		"usual":      func() string { return UsualManner(f.m) },
 		"chosen":     f.chosen,
 		"progress":   f.progress,
 		"onlyIDs":    f.onlyIDs,
 		"streamed":   func() bool { return f.job.Truth == AsStreamed },
 	}
+}
+
+// UsualManner is the manner in which nearly all counted requests come about; cells.sql leaves it out.
+func UsualManner(m *meter.Meter) string {
+	if m.Kind == meter.Events {
+		return "alone"
+	}
+	return "ended"
 }
 
 // windowEnd is end(t) of R5, right below zero too and without a division.

@@ -23,6 +23,9 @@ type Config struct {
 	TempDir string
 	// Threads; 0 is one per core.
 	Threads int
+	// TurnRows is how many records partitions may have that are judged together as-streamed; a greater partition is judged alone. More takes more
+	// memory, less more time. 0 is 2 million, with a memory limit at most one for every 500 bytes of it.
+	TurnRows int64
 }
 
 // Engine is a batch.Engine.
@@ -58,7 +61,13 @@ func (e *Engine) Recompute(ctx context.Context, job *batch.Job) (*batch.Result, 
 		return nil, err
 	}
 	result.Watermarks = marks.last
-	cells, err := s.cells(ctx, job.Meter, text.Cells, &result.Summary)
+	reader := newCellReader(job.Meter)
+	for _, turn := range turns(job, e.config.turnRows()) {
+		if err := s.turn(ctx, turn, reader, &result.Summary); err != nil {
+			return nil, err
+		}
+	}
+	cells, err := reader.cells()
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,8 @@ func archiveIn(t *rapid.T, c *tracetest.Case, perFile int) *archived {
 }
 
 func recompute(t *rapid.T, job *batch.Job) *batch.Result {
-	r, err := duckdb.New(duckdb.Config{Threads: 1}).Recompute(t.Context(), job)
+	turn := rapid.SampledFrom([]int64{0, 1}).Draw(t, "rows a turn") // 1: every partition alone
+	r, err := duckdb.New(duckdb.Config{Threads: 1, TurnRows: turn}).Recompute(t.Context(), job)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/gatewaymeter/gatewaymeter/batch"
@@ -88,102 +87,8 @@ func (w *watermarks) final(job *batch.Job) int64 {
 	return lowest - job.Meter.Window.AllowedLateness
 }
 
-// cells reads the cells that were asked for, in order, and counts every verdict in the summary.
-func (s *session) cells(ctx context.Context, m *meter.Meter, query string, sum *meter.Summary) ([]meter.PricedCell, error) {
-	c := cellReader{quantities: len(m.Event.Quantities), accounts: words{}, skus: words{}}
-	err := s.each(ctx, query, func(v []driver.Value) error {
-		if err := judge(sum, text(v[0]), text(v[1]), whole(v[6])); err != nil {
-			return err
-		}
-		if v[3] != nil {
-			c.read(v)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("duckdb: recompute: %w", err)
-	}
-	return c.cells()
-}
-
-// A cellReader collects cells small, sorts them by numbers instead of words, and only then makes nouns of them.
-type cellReader struct {
-	quantities     int
-	accounts, skus words
-	rows           []cellRow
-	values         []int64 // quantities of all rows, one after another
-}
-
-type cellRow struct {
-	account, sku, tier int32
-	at                 int32 // which row of values
-	windowEnd          int64
-	requests           int64
-	hash               uint64
-}
-
-// read reads one row of cells.sql.
-func (c *cellReader) read(v []driver.Value) {
-	c.rows = append(c.rows, cellRow{account: c.accounts.number(text(v[2])), sku: c.skus.number(text(v[4])), tier: int32(whole(v[5])), at: int32(len(c.rows)),
-		windowEnd: whole(v[3]), requests: whole(v[6]), hash: uint64(whole(v[7]))<<32 + uint64(whole(v[8]))})
-	for _, q := range v[9:] {
-		c.values = append(c.values, whole(q))
-	}
-}
-
-// cells is what was read, ordered; rows of one cell are put together.
-func (c *cellReader) cells() ([]meter.PricedCell, error) {
-	accounts, accountRank := c.accounts.sorted()
-	skus, skuRank := c.skus.sorted()
-	for i := range c.rows {
-		c.rows[i].account, c.rows[i].sku = accountRank[c.rows[i].account], skuRank[c.rows[i].sku]
-	}
-	slices.SortFunc(c.rows, func(a, b cellRow) int {
-		return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(a.windowEnd, b.windowEnd), cmp.Compare(a.sku, b.sku), cmp.Compare(a.tier, b.tier))
-	})
-	cells := make([]meter.PricedCell, 0, len(c.rows))
-	for i := range c.rows {
-		r := &c.rows[i]
-		from := int(r.at) * c.quantities
-		cell := meter.Cell{CellKey: meter.CellKey{Account: accounts[r.account], WindowEnd: r.windowEnd, SKU: skus[r.sku], Tier: r.tier},
-			Usage: meter.Usage{Requests: r.requests, Quantities: c.values[from : from+c.quantities : from+c.quantities], SetHash: r.hash}}
-		if n := len(cells); n == 0 || cells[n-1].CellKey != cell.CellKey {
-			cells = append(cells, meter.PricedCell{Cell: cell})
-			continue
-		}
-		last := &cells[len(cells)-1]
-		var err error
-		if last.Usage, err = last.Plus(cell.Usage); err != nil {
-			return nil, fmt.Errorf("duckdb: recompute %s at window end %d: %w: %w", cell.Account, cell.WindowEnd, batch.ErrSum, err)
-		}
-	}
-	return cells, nil
-}
-
-// words numbers words in the order in which they come.
-type words map[string]int32
-
-func (w words) number(word string) int32 {
-	n, ok := w[word]
-	if !ok {
-		n = int32(len(w))
-		w[word] = n
-	}
-	return n
-}
-
-// sorted lists the words in order, and the place in it of each number.
-func (w words) sorted() (list []string, rank []int32) {
-	list = slices.Sorted(maps.Keys(w))
-	rank = make([]int32, len(list))
-	for i, word := range list {
-		rank[w[word]] = int32(i)
-	}
-	return list, rank
-}
-
 // judge counts the records of requests with a verdict (R14).
-func judge(s *meter.Summary, verdict, manner string, requests int64) error {
+func judge(s *meter.Summary, verdict meter.Verdict, manner string, requests int64) error {
 	records := requests
 	switch manner {
 	case "ended":
@@ -198,7 +103,7 @@ func judge(s *meter.Summary, verdict, manner string, requests int64) error {
 	default:
 		return fmt.Errorf("R14: %d requests came about in the unknown manner %q", requests, manner)
 	}
-	switch meter.ParseVerdict(verdict) {
+	switch verdict {
 	case meter.VerdictCounted:
 		s.Counted += records
 	case meter.VerdictFiltered:
@@ -216,33 +121,9 @@ func judge(s *meter.Summary, verdict, manner string, requests int64) error {
 	case meter.VerdictOpen:
 		s.Open += records
 	default:
-		return fmt.Errorf("R14: %d records have the unknown verdict %q", records, verdict)
+		return fmt.Errorf("R14: %d records have an unknown verdict", records)
 	}
 	return nil
-}
-
-// rowsOf folds cells in order into priced rows. final is the last window end that is final everywhere.
-func rowsOf(job *batch.Job, cells []meter.PricedCell, final int64) ([]meter.Row, error) {
-	pricer := batch.NewPricer(job.Meter, job.Card, job.List)
-	var rows []meter.Row
-	for len(cells) > 0 {
-		key := cells[0].Row()
-		n := 1
-		for n < len(cells) && cells[n].Row() == key {
-			n++
-		}
-		row, err := pricer.Row(key, cells[:n:n])
-		if err != nil {
-			return nil, err
-		}
-		row.State = meter.Recomputed
-		if key.WindowEnd > final {
-			row.State = meter.Open
-		}
-		rows = append(rows, row)
-		cells = cells[n:]
-	}
-	return rows, nil
 }
 
 // items reads verdicts in the order of partition, first and last offset.

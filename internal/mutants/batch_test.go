@@ -30,6 +30,7 @@ const (
 	priceGo             = "batch/price.go"
 	pruneGo             = "batch/prune.go"
 	resultsGo           = "batch/duckdb/results.go"
+	batchCellsGo        = "batch/duckdb/cells.go"
 )
 
 var batchMutants = []Mutant{
@@ -37,7 +38,7 @@ var batchMutants = []Mutant{
 	{Name: "SQL R3: an error after a completion may be a duplicate", File: streamedRequestsSQL, Old: "OR c.kind = v.x_kind AND c.payload_hash", New: "OR c.payload_hash"},
 	{Name: "SQL R3: an end knows a start that comes later", File: streamedRequestsSQL, Old: "CASE WHEN c.side = 'end' AND v.s_off < c.log_offset THEN v.account ELSE c.account END", New: "CASE WHEN c.side = 'end' THEN v.account ELSE c.account END"},
 	{Name: "SQL R3: only the first part of an id counts", File: textGo, Old: "return strings.Join(list, \" AND \")\n}\n\n// keyed", New: "return list[0]\n}\n\n// keyed"},
-	{Name: "SQL R3: ids that share a hash are one", File: streamedRequestsSQL, Old: "WHERE plain = 1 AND also IS NULL", New: "WHERE plain = 1"},
+	{Name: "SQL R3: ids that share a hash are one", File: streamedRequestsSQL, Old: "x.part = s.part AND {{same \"x\" \"s\"}}) AS p", New: "x.part = s.part AND x.id_hash = s.id_hash) AS p"},
 	{Name: "SQL R4: B is forgotten", File: logSQL, Old: "coalesce(prior_max_reach - {{B}}, {{never}})", New: "coalesce(prior_max_reach, {{never}})"},
 	{Name: "SQL R4: the first watermark is 1970", File: logSQL, Old: "coalesce(prior_max_reach - {{B}}, {{never}})", New: "coalesce(prior_max_reach - {{B}}, 0)"},
 	{Name: "SQL R4: log time does not guard the last watermark", File: tallySQL, Old: "CASE WHEN log_time < event_time THEN log_time ELSE event_time END", New: "event_time"},
@@ -46,20 +47,23 @@ var batchMutants = []Mutant{
 	{Name: "SQL R5: windows below 1970 are those of truncation", File: textGo, Old: "(%[1]s - mod(mod(%[1]s, %[2]d) + %[2]d, %[2]d) + %[2]d)", New: "(%[1]s - mod(%[1]s, %[2]d) + %[2]d)"},
 	{Name: "SQL R6: <= for <: counted at end + L", File: streamedRequestsSQL, Old: "judged < window_end + {{L}} THEN 'counted'", New: "judged <= window_end + {{L}} THEN 'counted'"},
 	{Name: "SQL R6: no lateness is allowed", File: streamedEventsSQL, Old: "judged < window_end + {{L}} THEN 'counted'", New: "judged < window_end THEN 'counted'"},
-	{Name: "SQL R6: a window is open when it is just final", File: resultsGo, Old: "if key.WindowEnd > final {", New: "if key.WindowEnd >= final {"},
+	{Name: "SQL R6: a window is open when it is just final", File: batchCellsGo, Old: "if row.WindowEnd > final {", New: "if row.WindowEnd >= final {"},
 	{Name: "SQL R6: one partition makes a window final", File: resultsGo, Old: "	lowest := meter.PlusInfinity", New: "	lowest := meter.MinusInfinity\n	min := func(a, b int64) int64 { return max(a, b) }"},
-	{Name: "SQL R7: no door", File: streamedRequestsSQL, Old: "WHERE side <> 'progress' AND w < horizon", New: "WHERE side <> 'progress'"},
-	{Name: "SQL R7: the door opens one millisecond longer", File: streamedRequestsSQL, Old: "WHERE side <> 'progress' AND w < horizon", New: "WHERE side <> 'progress' AND w <= horizon"},
-	{Name: "SQL R7: no door for the ends of plain requests", File: streamedRequestsSQL, Old: " AND x_w < x_t + {{A}} THEN 1 ELSE 0 END AS plain", New: " THEN 1 ELSE 0 END AS plain"},
+	{Name: "SQL R7: no door", File: streamedRequestsSQL, Old: "WHERE w < horizon", New: "WHERE 1 = 1"},
+	{Name: "SQL R7: the door opens one millisecond longer", File: streamedRequestsSQL, Old: "WHERE w < horizon", New: "WHERE w <= horizon"},
+	{Name: "SQL R7: no door for the ends of plain requests", File: streamedRequestsSQL, Old: "CASE WHEN judged < x_t + {{A}} AND", New: "CASE WHEN judged < x_t + {{A}} + {{A}} AND"},
 	{Name: "SQL R7: an end meets its start at D", File: streamedRequestsSQL, Old: "WHEN s_off < x_off AND x_w < d THEN 'met'", New: "WHEN s_off < x_off AND x_w <= d THEN 'met'"},
-	{Name: "SQL R7: a plain request is met at D", File: streamedRequestsSQL, Old: "s_off < x_off AND x_w < s_t + {{A}} AND", New: "s_off < x_off AND x_w <= s_t + {{A}} AND"},
-	{Name: "SQL R7: a plain end may come first", File: streamedRequestsSQL, Old: "starts = 1 AND s_off < x_off AND", New: "starts = 1 AND"},
+	{Name: "SQL R7: a plain request is met at D", File: streamedRequestsSQL, Old: "WHEN s_off < x_off THEN d ELSE", New: "WHEN s_off < x_off THEN d + 1 ELSE"},
+	{Name: "SQL R7: a plain end is held one millisecond longer", File: streamedRequestsSQL, Old: "CASE WHEN judged < x_t + {{A}} AND", New: "CASE WHEN judged <= x_t + {{A}} AND"},
+	{Name: "SQL R7: a plain end that was held is judged when it came", File: streamedRequestsSQL, Old: "THEN x.w ELSE s.w END AS judged", New: "THEN x.w ELSE x.w END AS judged"},
+	{Name: "SQL R3: one copy makes no difference", File: streamedRequestsSQL, Old: "HAVING count(*) <> 2 OR count(account) <> 1", New: "HAVING count(*) > 3 OR count(account) <> 1"},
+	{Name: "SQL R7: no door for a plain start that comes second", File: streamedRequestsSQL, Old: "THEN d ELSE {{windowEnd \"d\"}} + {{L}} END THEN 1", New: "THEN d ELSE {{windowEnd \"d\"}} + {{L}} + {{A}} END THEN 1"},
 	{Name: "SQL R7: an end is held one millisecond longer", File: streamedRequestsSQL, Old: "s_w < x_t + {{A}} THEN 'held'", New: "s_w <= x_t + {{A}} THEN 'held'"},
 	{Name: "SQL R7: a held end is judged when it came", File: streamedRequestsSQL, Old: "CASE WHEN fate = 'held' THEN s_w ELSE x_w END", New: "x_w"},
 	{Name: "SQL R7: a request is superseded after its window is final", File: streamedRequestsSQL, Old: " AND x_w < {{windowEnd \"d\"}} + {{L}} AND", New: " AND"},
 	{Name: "SQL R7: a request is superseded into a final window", File: streamedRequestsSQL, Old: " AND x_w < {{windowEnd \"x_t\"}} + {{L}} THEN 'superseded'", New: " THEN 'superseded'"},
 	{Name: "SQL R7: a filtered abandoned request can be superseded", File: streamedRequestsSQL, Old: "b_filter IS NULL AND ", New: ""},
-	{Name: "SQL R7: progress before the start counts", File: streamedRequestsSQL, Old: " AND p.log_offset > v.s_off", New: ""},
+	{Name: "SQL R7: progress before the start counts", File: streamedRequestsSQL, Old: "WHERE p.log_offset > v.s_off AND", New: "WHERE"},
 	{Name: "SQL R7: progress at D counts", File: streamedRequestsSQL, Old: "p.w < v.s_t + {{A}}", New: "p.w <= v.s_t + {{A}}"},
 	{Name: "SQL R7: progress adds up", File: streamedRequestsSQL, Old: "{{ends \", max(p.q#) AS q#\"}}", New: "{{ends \", CAST(sum(p.q#) AS BIGINT) AS q#\"}}"},
 	{Name: "SQL R7: of an abandoned request a whole may be less than its parts", File: textGo, Old: "sum := f.partsOf(i, p); sum != \"\"", New: "sum := f.partsOf(i, p); sum == \"0\""},
