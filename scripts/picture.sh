@@ -8,7 +8,7 @@ shift
 	{
 		wide[NR] = length($0)
 		match($0, /^ */); indent[NR] = RLENGTH; lines[NR] = substr($0, RLENGTH + 1)
-		gsub(/&/, "\\&amp;", lines[NR]); gsub(/</, "\\&lt;", lines[NR]); gsub(/>/, "\\&gt;", lines[NR])
+		gsub(/&/, "\\&amp;", lines[NR]); gsub(/</, "\\&lt;", lines[NR]); gsub(/>/, "\\&gt;", lines[NR]); gsub(/  /, "\\&#160;\\&#160;", lines[NR])
 		if (wide[NR] > widest) widest = wide[NR]
 	}
 	END {

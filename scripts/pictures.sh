@@ -12,3 +12,11 @@ cd "$work"
 cd gmctl-demo-gateway
 "$root/scripts/picture.sh" "$root/docs/pictures/explain.svg" gmctl explain stuck
 "$root/scripts/picture.sh" "$root/docs/pictures/diff-complete.svg" gmctl diff --truth complete
+# The page that `diff --format html` makes, where a browser without a window is at hand.
+if command -v chromium-headless-shell >/dev/null; then
+	cd "$work/gmctl-demo-ad-clicks"
+	gmctl diff archive:naive.yaml partner.csv --format html > "$work/report.html" || test $? = 1
+	chromium-headless-shell --no-sandbox --hide-scrollbars --window-size=1000,1120 --screenshot="$root/docs/pictures/report.png" "file://$work/report.html" 2>/dev/null
+else
+	echo "docs/pictures/report.png left as it is: no chromium-headless-shell (Debian has a package of that name)" >&2
+fi
