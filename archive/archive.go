@@ -301,8 +301,16 @@ func (l *lister) meta(heads Heads) error {
 	for s := range marks {
 		l.partition(s).Drained = true
 	}
-	return nil
+	faults, _, err := m.Check()
+	for _, f := range faults {
+		if isDrainedMark(f) { // a recompute would take the log for one that goes on
+			l.fault(f)
+		}
+	}
+	return err
 }
+
+func isDrainedMark(f Fault) bool { return strings.HasPrefix(f.File, path.Join(metaDir, "drained")+"/") }
 
 // metaFault makes a fault of a damaged document, and lets trouble with the disk through.
 func (l *lister) metaFault(err error) error {

@@ -10,7 +10,7 @@ import (
 // FaultKind says what is wrong.
 type FaultKind string
 
-// The kinds of faults, and of notes (Aside, Beyond).
+// The kinds of faults, and of notes (Aside, Beyond, Unlisted).
 const (
 	Missing    FaultKind = "missing"    // a file that the chain names is not there
 	Gap        FaultKind = "gap"        // offsets between two neighbours belong to neither
@@ -26,6 +26,7 @@ const (
 	Rows       FaultKind = "rows"       // more or fewer rows than the footer says
 	MetaFault  FaultKind = "meta"       // a document of _meta is damaged or does not fit its name
 	NoMeter    FaultKind = "no_meter"   // no decoder for the file's meter: its rows could not be checked
+	Unlisted   FaultKind = "unlisted"   // note: a document of _meta that is not on its list
 	Aside      FaultKind = "aside"      // note: a file in the making
 	Beyond     FaultKind = "beyond"     // note: a file behind the head
 )

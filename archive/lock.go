@@ -18,6 +18,9 @@ var ErrLocked = errors.New("another process is writing to this archive")
 // A Lock is the right to write to an archive. Two writers, even of different ledgers, would take each other's files in
 // the making and hole it. Reading needs no lock.
 type Lock struct {
+	// Fresh says that nobody has locked the archive before: if it is none that is new, it is from before there were locks.
+	Fresh bool
+
 	fs   FS
 	held Held
 	made []string // folders that were made for it, the innermost last
@@ -38,6 +41,7 @@ func TakeLock(fsys FS) (*Lock, error) {
 			l.made = append(l.made, dir)
 		}
 	}
+	l.Fresh = !NewMeta(fsys).hasLock()
 	err := (&dirs{fs: fsys}).ensure(metaDir)
 	if err == nil {
 		l.held, err = fsys.Lock(lockName)

@@ -23,6 +23,8 @@ import (
 //	_meta/prices/<number>.json          which revisions priced which windows (PriceUse)
 //	_meta/drained/<topic>+<part>.json   the mark of a drained end (R13)
 //	_meta/head/<topic>+<part>.json      the end of the partition's chain
+//	_meta/list.json                     the documents of all kinds but head, each with its sha256
+//	_meta/lock                          locked by the process that writes (TakeLock)
 //
 // A JSON document stands beside its own sha256; a text's name (fingerprint, revision) is its hash.
 // Heads are kept here also where a ledger has them: so an archive proves its own tail when it is all there is.
@@ -69,7 +71,11 @@ func (m *Meta) putText(kind, name string, text []byte) error {
 	err := m.putNew(kind, base, text)
 	if errors.Is(err, fs.ErrExist) { // other text that says the same: comments, the order of rates
 		sum := sha256.Sum256(text)
-		err = m.putNew(kind, base+"+"+hex.EncodeToString(sum[:8]), text)
+		base += "+" + hex.EncodeToString(sum[:8])
+		err = m.putNew(kind, base, text)
+	}
+	if err == nil {
+		err = m.enlist(map[string][]byte{path.Join(kind, base+".yaml"): text})
 	}
 	if err != nil {
 		return fmt.Errorf("archive: keep %s %s: %w", kind, name, err)
@@ -97,7 +103,7 @@ func (m *Meta) text(kind, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("archive: read %s %s: %w", kind, name, err)
 	}
-	return text, nil
+	return text, m.listed(path.Join(kind, escapeTo(name, maxTopicFile)+".yaml"), text)
 }
 
 func (m *Meta) texts(kind string) ([]Text, error) {
@@ -145,10 +151,13 @@ func (m *Meta) PutPrices(use PriceUse) error {
 	if n := len(uses); n > 0 && uses[n-1] == use {
 		return nil
 	}
+	base := fmt.Sprintf("%08d", len(uses)+1)
 	data, err := sealDoc(use)
 	if err == nil {
-		base := fmt.Sprintf("%08d", len(uses)+1)
 		err = writeDoc(&m.dirs, path.Join(metaDir, "prices", base+".json"), "meta+prices+"+base, data, false)
+	}
+	if err == nil {
+		err = m.enlist(map[string][]byte{"prices/" + base + ".json": data})
 	}
 	if err != nil {
 		return fmt.Errorf("archive: keep prices: %w", err)
@@ -161,6 +170,9 @@ func (m *Meta) Prices() ([]PriceUse, error) {
 	names, err := m.names("prices", ".json")
 	if err != nil {
 		return nil, fmt.Errorf("archive: read prices: %w", err)
+	}
+	if err := m.missingOf("prices", names); err != nil {
+		return nil, err
 	}
 	var uses []PriceUse
 	for i, base := range names {
@@ -231,10 +243,14 @@ func (m *Meta) putJSON(kind string, s Source, doc any) error {
 	data, err := sealDoc(doc)
 	if err == nil {
 		name := path.Join(metaDir, kind, docBase(s)+".json")
-		if old, readErr := readDoc(m.dirs.fs, name, maxDoc); readErr == nil && bytes.Equal(old, data) {
-			return m.dirs.fs.SyncDir(path.Dir(name))
+		if m.isSame(name, data) {
+			err = m.dirs.fs.SyncDir(path.Dir(name))
+		} else {
+			err = writeDoc(&m.dirs, name, stem(s.Topic, s.Partition)+kind, data, true)
 		}
-		err = writeDoc(&m.dirs, name, stem(s.Topic, s.Partition)+kind, data, true)
+	}
+	if err == nil && slices.Contains(listedKinds, kind) {
+		err = m.enlist(map[string][]byte{path.Join(kind, docBase(s)+".json"): data})
 	}
 	if err != nil {
 		return fmt.Errorf("archive: keep %s of %s: %w", kind, s, err)

@@ -313,6 +313,9 @@ func reachText(reach int64) string {
 // meta checks the documents of _meta. Heads and marks were read by Open.
 func (v *verifier) meta() error {
 	m := NewMeta(v.archive.FS)
+	if err := v.listed(m); err != nil {
+		return err
+	}
 	note := func(err error) error {
 		l := lister{archive: &Archive{}}
 		err = l.metaFault(err)
@@ -341,6 +344,27 @@ func (v *verifier) meta() error {
 	return v.strangers(metaDir)
 }
 
+// listed holds the documents against their list; marks of drained ends were by Open. A partition with a file has a head.
+func (v *verifier) listed(m *Meta) error {
+	faults, notes, err := m.Check()
+	if err != nil {
+		return err
+	}
+	v.report.Notes = append(v.report.Notes, notes...)
+	for _, f := range faults {
+		if !isDrainedMark(f) {
+			v.fault(f)
+		}
+	}
+	for _, p := range v.archive.Partitions {
+		if len(p.Files) > 0 && p.kept == nil && p.Head != nil {
+			v.fault(Fault{Kind: MetaFault, Topic: p.Topic, Partition: p.Partition, File: path.Join(metaDir, "head", docBase(p.Source)+".json"),
+				Detail: "it was written with the first file and is not here"})
+		}
+	}
+	return nil
+}
+
 // prices checks that the revisions that priced something are kept.
 func (v *verifier) prices(m *Meta, uses []PriceUse) error {
 	for _, use := range uses {
@@ -363,6 +387,9 @@ func (v *verifier) text(kind string, t Text, of func([]byte) (string, error)) {
 	if of == nil {
 		return
 	}
+	if file := path.Join(metaDir, kind, escape(t.Name)+".yaml"); slices.ContainsFunc(v.report.Faults, func(f Fault) bool { return f.File == file }) {
+		return // its bytes say it already
+	}
 	name, err := of(t.Text)
 	switch {
 	case err != nil:
@@ -384,7 +411,7 @@ func (v *verifier) strangers(dir string) error {
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		switch {
-		case name == lockName && !e.IsDir():
+		case (name == lockName || name == listName) && !e.IsDir():
 		case dir == metaDir && e.IsDir() && metaKinds[e.Name()] != "":
 			if err := v.strangers(name); err != nil {
 				return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/gatewaymeter/gatewaymeter/archive"
 	"github.com/gatewaymeter/gatewaymeter/meter"
 )
 
@@ -192,6 +193,12 @@ func (d *driver) toArchive(i int, p *partition) error {
 func (d *driver) sealOf(p *partition, line int, end int64) (seal, error) {
 	if err := d.keepMeta(); err != nil {
 		return seal{}, err
+	}
+	if _, ok := d.heads[p.number]; !ok { // so that the first file is not without a head, should this process end between the two
+		if err := d.meta.PutHead(archive.Source{Topic: d.header.Topic, Partition: p.number}, p.head); err != nil {
+			return seal{}, err
+		}
+		d.heads[p.number] = p.head
 	}
 	at, err := p.checkpoint(false, end)
 	p.file = openFile{}

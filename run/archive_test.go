@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -146,5 +147,61 @@ func TestSwappedArchive(t *testing.T) {
 		if !maps.Equal(before, own.files(t)) {
 			t.Error("the archive has changed")
 		}
+	}
+}
+
+// TestFirstFileHasAHead: a process that ends between the very first file and its head leaves an archive that verifies and
+// is continued.
+func TestFirstFileHasAHead(t *testing.T) {
+	s := newSite(t, newCase(t, smallLog(0, 60), "no-drain"))
+	onlyArchive := func(c *Config) { c.Ledger = nil }
+	died := errors.New("died")
+	_, err := s.try(func(c *Config) {
+		onlyArchive(c)
+		c.Archive.FS = archive.Hooked(c.Archive.FS, func(op archive.Op) error {
+			if op.Verb == "link" && op.After && strings.HasSuffix(op.Name, ".parquet") {
+				return died
+			}
+			return nil
+		})
+	})
+	if !errors.Is(err, died) {
+		t.Fatal(err)
+	}
+	a, err := archive.Open(s.archive(), nil)
+	if err != nil || len(a.Faults) > 0 || len(a.Notes) == 0 {
+		t.Errorf("after the first file: %v %v, notes %v", err, a.Faults, a.Notes)
+	}
+	s.run(t, onlyArchive)
+	if err := s.checkArchive(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAdopt: an archive from before there were lists and locks gets its list with the next run, and misses nothing then.
+func TestAdopt(t *testing.T) {
+	s := newSite(t, newCase(t, smallLog(0, 60), "no-drain"))
+	s.run(t, nil)
+	meta := filepath.Join(s.dir, "archive", "_meta")
+	for _, name := range []string{"list.json", "lock"} {
+		if err := os.Remove(filepath.Join(meta, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.checkArchive(); err != nil {
+		t.Errorf("an archive of the former version: %v", err)
+	}
+	s.run(t, s.ledgerAt("other.db"))
+	if err := s.checkArchive(); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(filepath.Join(meta, "list.json")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.checkArchive(); err == nil {
+		t.Error("a list that was removed is not missed")
+	}
+	if _, err := os.Stat(filepath.Join(meta, "prices", "00000001.json")); errors.Is(err, fs.ErrNotExist) {
+		t.Error("no prices were kept")
 	}
 }

@@ -275,6 +275,11 @@ func (d *driver) openArchive() error {
 		return err
 	}
 	d.meta = archive.NewMeta(a.FS)
+	if d.lock.Fresh {
+		if err := d.meta.Adopt(); err != nil {
+			return err
+		}
+	}
 	heads, err := d.meta.Heads()
 	if err != nil {
 		return err

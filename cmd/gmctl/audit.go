@@ -81,7 +81,7 @@ func (u *audit) pricesUsed(prices string) error {
 	}
 	if err := u.pricesKept(); err != nil {
 		return hint(fmt.Errorf("what the rows were priced with cannot be told: %w", err),
-			"bring _meta back, run 'gmctl stream' to have it written again, or use --prices card: the rate card at hand")
+			"bring _meta back from a copy, or use --prices card: the rate card at hand")
 	}
 	return nil
 }

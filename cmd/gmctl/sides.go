@@ -19,18 +19,19 @@ import (
 // cut in each partition up to which both can be compared (DESIGN section 9).
 type sides struct {
 	*folder
-	app      *app
-	flags    *diffFlags
-	ledger   *sqlite.Reader // nil without one
-	audit    *audit
-	cuts     []diff.Cut
-	missing  []diff.Range
-	lost     []diff.Range
-	streamed *engineItems // as-streamed verdicts at the cut
-	complete *engineItems
-	result   *batch.Result // of the as-streamed recompute at the cut
-	made     string        // when the recompute was made, if it is a stored one
-	done     []func() error
+	app       *app
+	flags     *diffFlags
+	ledger    *sqlite.Reader // nil without one
+	audit     *audit
+	cuts      []diff.Cut
+	missing   []diff.Range
+	lost      []diff.Range
+	streamed  *engineItems // as-streamed verdicts at the cut
+	complete  *engineItems
+	result    *batch.Result // of the as-streamed recompute at the cut
+	made      string        // when the recompute was made, if it is a stored one
+	done      []func() error
+	undrained []string // partitions that the ledger has drained and the archive has no mark of (R13)
 }
 
 func (s *sides) close() error {
@@ -96,6 +97,9 @@ func (s *sides) findCut(ctx context.Context) error {
 		s.audit.cut[pos.Partition] = cut
 		s.cuts = append(s.cuts, diff.Cut{Partition: pos.Partition, Offset: cut, Committed: pos.Committed, Idle: pos.Idle})
 		s.addMissing(part, cut)
+		if pos.Drained && !part.Drained {
+			s.undrained = append(s.undrained, source.String())
+		}
 	}
 	lost, err := s.ledger.Lost(ctx)
 	for _, l := range lost {
@@ -165,6 +169,10 @@ func (s *sides) ledgerSide(ctx context.Context) (*diff.Side, error) {
 	side := own(s.folder, "ledger", diff.Ledger, s.audit.topic)
 	side.Rows, side.Items, side.Complete, side.Prices = diff.SliceRows(rows), s.streamed, s.complete, diff.NewUsedBook(book)
 	side.Lost, side.Findings = s.lost, s.priceFindings(uses)
+	if len(s.undrained) > 0 {
+		side.Findings = append(side.Findings, diff.Finding{Cause: diff.MissingInArchive, Log: s.undrained,
+			Text: "the ledger says that the log was drained, the archive has no mark of it in _meta/drained: run 'gmctl stream' again, or bring it back"})
+	}
 	return side, nil
 }
 
