@@ -42,6 +42,8 @@ const (
 	Overflow
 	// MeterMismatch: the two sides are of different meters, and nothing else explains the record.
 	MeterMismatch
+	// LedgerBroken: the ledger contradicts itself, whatever it is compared with (R11).
+	LedgerBroken
 	// Unexplained: none of the above; the text says what is known.
 	Unexplained
 	causeEnd
@@ -50,7 +52,7 @@ const (
 var causeNames = [...]string{"", "late", "duplicate_counted", "duplicate_beyond_horizon", "conflict",
 	"abandoned_then_completed", "orphan", "split_across_partitions", "dead_letter", "filtered", "list_price",
 	"rate_revision", "unpriced", "adjustment", "missing_in_archive", "missing_in_stream", "lost_range", "overflow",
-	"meter_mismatch", "unexplained"}
+	"meter_mismatch", "ledger_broken", "unexplained"}
 
 // String is the name of the cause in every format.
 func (c Cause) String() string { return causeNames[c] }

@@ -13,6 +13,7 @@ import (
 	"github.com/gatewaymeter/gatewaymeter/ledger/sqlite"
 	"github.com/gatewaymeter/gatewaymeter/meter"
 	"github.com/gatewaymeter/gatewaymeter/run"
+	"github.com/gatewaymeter/gatewaymeter/stream"
 )
 
 // sides makes the two sides of a diff from the folder: one snapshot of the ledger, one listing of the archive, and the
@@ -149,19 +150,31 @@ func own(o *folder, name string, kind diff.SideKind, topic string) *diff.Side {
 }
 
 func (s *sides) ledgerSide(ctx context.Context) (*diff.Side, error) {
-	rows, err := s.ledger.Bill(ctx, sqlite.Range{Account: s.flags.account}, 0)
+	stored, err := s.ledger.Stored(ctx, sqlite.Range{Account: s.flags.account})
 	if err != nil {
 		return nil, err
+	}
+	rows := make([]meter.Row, 0, len(stored))
+	for i := range stored {
+		if stored[i].Usage.Requests != 0 {
+			rows = append(rows, stored[i].Row)
+		}
 	}
 	used, err := s.ledger.PricesUsed(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var book []diff.UsedRate
-	uses, err := s.ledgerUses(ctx)
+	state, err := s.ledgerState(ctx)
 	if err != nil {
 		return nil, err
 	}
+	uses := state.Prices
+	broken, err := s.ledger.Audit(ctx, state.Merge.G)
+	if err != nil {
+		return nil, err
+	}
+	broken = append(broken, sqlite.AuditRows(s.Meter, stored, used)...)
 	for _, u := range used {
 		rate := diff.UsedRate{Rate: u.Rate, Source: u.Source, Revision: u.Revision}
 		book = append(book, boundedBy(uses, rate)...)
@@ -173,20 +186,23 @@ func (s *sides) ledgerSide(ctx context.Context) (*diff.Side, error) {
 		side.Findings = append(side.Findings, diff.Finding{Cause: diff.MissingInArchive, Log: s.undrained,
 			Text: "the ledger says that the log was drained, the archive has no mark of it in _meta/drained: run 'gmctl stream' again, or bring it back"})
 	}
+	for _, what := range broken {
+		side.Findings = append(side.Findings, diff.Finding{Cause: diff.LedgerBroken, Text: "the ledger contradicts itself: " + what})
+	}
 	return side, nil
 }
 
-// ledgerUses says which card priced which windows, as the ledger has it.
-func (s *sides) ledgerUses(ctx context.Context) (meter.PriceUses, error) {
+// ledgerState is what the stream keeps in the ledger beside the positions.
+func (s *sides) ledgerState(ctx context.Context) (*run.State, error) {
 	text, err := s.ledger.Driver(ctx)
 	if err != nil {
 		return nil, err
 	}
 	state, err := run.ParseState(text)
-	if err != nil || state == nil {
-		return nil, err
+	if err == nil && state == nil {
+		state = &run.State{Merge: stream.MergeState{G: meter.MinusInfinity}}
 	}
-	return state.Prices, nil
+	return state, err
 }
 
 // boundedBy is a rate once for each range of windows that its revision priced; once without bounds where that is not known.

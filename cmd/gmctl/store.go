@@ -91,6 +91,9 @@ func (u *audit) provenance(job *batch.Job, s scope, engine string) (map[string]s
 		if use.List != nil {
 			word += "+" + use.List.Revision
 		}
+		if use.From > meter.MinusInfinity {
+			word += fmt.Sprintf("@%d", use.From)
+		}
 		cards = append(cards, fmt.Sprintf("%s@%d", word, use.From))
 	}
 	for i, part := range job.Parts {
