@@ -25,6 +25,8 @@ func (e *Error) Unwrap() error { return e.Err }
 var (
 	// ErrCutShort: a compressed file ends before its own end.
 	ErrCutShort = errors.New("the compressed file is cut short; fetch it whole again")
+	// ErrDamaged: what was compressed is not as the compressor wrote it.
+	ErrDamaged = errors.New("the compressed file is damaged; fetch it again, or write it anew")
 	// ErrPrefix: the file no longer begins as it did.
 	ErrPrefix = errors.New("the file does not begin with the bytes that were read before")
 	// ErrReplaced: the file that was followed is no longer there under its name, or has become shorter.

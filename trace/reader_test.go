@@ -204,8 +204,25 @@ func TestCompressed(t *testing.T) {
 			}
 		}
 	}
-	if _, err := ReadLogFrom(strings.NewReader(one), "x.gz", Trace); err == nil || errors.Is(err, ErrCutShort) {
-		t.Error(err)
+	for _, ending := range []string{".gz", ".zst"} {
+		whole, kind := gzipped(t, one), "gzip"
+		if ending == ".zst" {
+			whole, kind = zstded(t, one), "zstd"
+		}
+		if _, err := ReadLogFrom(strings.NewReader(one), "x"+ending, Trace); err == nil || !strings.Contains(err.Error(), "x"+ending+":1: it is no "+kind+" file") &&
+			!strings.Contains(err.Error(), "x"+ending+": it is no "+kind+" file") {
+			t.Error(err)
+		}
+		for _, junk := range []string{"\n", "junk", one, strings.Repeat("\x00", 512)} {
+			_, err := ReadLogFrom(strings.NewReader(string(whole)+junk), "x"+ending, Trace)
+			if !errors.Is(err, ErrDamaged) && !(errors.Is(err, ErrCutShort) && len(junk) < 18) || !strings.Contains(err.Error(), "x"+ending) {
+				t.Errorf("%s and %q: %v", ending, junk[:1], err)
+			}
+		}
+		whole[len(whole)-5] ^= 1
+		if _, err := ReadLogFrom(bytes.NewReader(whole), "x"+ending, Trace); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s with a changed checksum: %v", ending, err)
+		}
 	}
 }
 

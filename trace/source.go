@@ -93,11 +93,13 @@ func sniff(f *os.File) (source, error) {
 }
 
 func gunzip(r io.Reader) (source, error) {
+	w := &wholeness{kind: "gzip"}
 	z, err := gzip.NewReader(r)
 	if err != nil {
-		return source{}, wholeness{}.explain(err)
+		return source{}, w.explain(err)
 	}
-	return source{Reader: wholeness{z}, closers: []func() error{z.Close}}, nil
+	w.r = z
+	return source{Reader: w, closers: []func() error{z.Close}}, nil
 }
 
 func unzstd(r io.Reader) (source, error) {
@@ -106,25 +108,36 @@ func unzstd(r io.Reader) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	return source{Reader: wholeness{&nonEmpty{z, counted}}, closers: []func() error{func() error { z.Close(); return nil }}}, nil
+	return source{Reader: &wholeness{kind: "zstd", r: &nonEmpty{z, counted}}, closers: []func() error{func() error { z.Close(); return nil }}}, nil
 }
 
-// wholeness turns the decompressors' words for a file that was cut short into ErrCutShort.
-type wholeness struct{ r io.Reader }
+// wholeness turns the decompressors' words for a file that is not whole into what is wrong and what to do.
+type wholeness struct {
+	r     io.Reader
+	kind  string // gzip or zstd
+	begun bool   // something of it was one
+}
 
-func (w wholeness) Read(b []byte) (int, error) {
+func (w *wholeness) Read(b []byte) (int, error) {
 	n, err := w.r.Read(b)
+	w.begun = w.begun || n > 0
 	if err != nil && err != io.EOF {
 		err = w.explain(err)
 	}
 	return n, err
 }
 
-func (wholeness) explain(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+func (w *wholeness) explain(err error) error {
+	foreign := errors.Is(err, gzip.ErrHeader) || errors.Is(err, zstd.ErrMagicMismatch)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return ErrCutShort
+	case foreign && w.begun:
+		return fmt.Errorf("%w: bytes that are no %s stand behind its end", ErrDamaged, w.kind)
+	case foreign:
+		return fmt.Errorf("it is no %s file, whatever its name says: rename it, or compress it", w.kind)
 	}
-	return fmt.Errorf("decompress: %w", err)
+	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
 // counter counts the bytes that a decompressor takes.

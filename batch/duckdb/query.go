@@ -18,7 +18,7 @@ type Table struct {
 }
 
 // Query runs a person's SQL over the job's records (view `archive`, with column part), the given tables and views (name to
-// SELECT). head is called once with the columns, row with each row; its values are valid until it returns.
+// SELECT). A text that does more than to read is ErrNotReading. head is called once with the columns, row with each row; its values are valid until it returns.
 func (e *Engine) Query(ctx context.Context, job *batch.Job, tables []Table, views map[string]string, text string, head func(columns []string) error, row func([]driver.Value) error) error {
 	s, err := e.open(ctx)
 	if err != nil {
@@ -37,6 +37,9 @@ func (e *Engine) Query(ctx context.Context, job *batch.Job, tables []Table, view
 		if err := s.table(ctx, t); err != nil {
 			return err
 		}
+	}
+	if err := s.reading(ctx, text); err != nil {
+		return err
 	}
 	return s.query(ctx, text, head, row)
 }

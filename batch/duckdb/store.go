@@ -14,6 +14,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gatewaymeter/gatewaymeter/meter"
@@ -180,6 +181,9 @@ func loadedRow(m *meter.Meter, v []driver.Value, words interner) (meter.Row, err
 }
 
 func loadedCells(key meter.RowKey, quantities int, text string, words interner) ([]meter.PricedCell, error) {
+	if cells, ok := quickCells(key, quantities, text, words); ok {
+		return cells, nil
+	}
 	var list []struct {
 		SKU        string  `json:"sku"`
 		Tier       int32   `json:"tier"`
@@ -200,6 +204,79 @@ func loadedCells(key meter.RowKey, quantities int, text string, words interner) 
 			Usage: meter.Usage{Requests: c.Requests, Quantities: c.Quantities, SetHash: hash}}
 	}
 	return cells, nil
+}
+
+// quickCells reads cells written exactly as appendCells writes them, names without escapes; false leaves it to the JSON
+// reader, which is ten times slower.
+func quickCells(key meter.RowKey, quantities int, text string, words interner) ([]meter.PricedCell, bool) {
+	n := strings.Count(text, `{"sku":"`)
+	cells, values := make([]meter.PricedCell, n), make([]int64, n*quantities)
+	p := scanner{rest: text, ok: true}
+	p.want("[")
+	for i := range cells {
+		if i > 0 {
+			p.want(",")
+		}
+		p.want(`{"sku":"`)
+		sku := p.until('"')
+		p.ok = p.ok && !strings.Contains(sku, `\`)
+		p.want(`,"tier":`)
+		tier := p.number()
+		p.want(`,"requests":`)
+		requests := p.number()
+		p.want(`,"quantities":[`)
+		own := values[i*quantities : (i+1)*quantities : (i+1)*quantities]
+		for j := range own {
+			if j > 0 {
+				p.want(",")
+			}
+			own[j] = p.number()
+		}
+		p.want(`],"set_hash":"`)
+		hash, err := strconv.ParseUint(p.until('"'), 16, 64)
+		p.want("}")
+		if !p.ok || err != nil || tier != int64(int32(tier)) {
+			return nil, false
+		}
+		cells[i].Cell = meter.Cell{CellKey: meter.CellKey{Account: key.Account, WindowEnd: key.WindowEnd, SKU: words.get(sku), Tier: int32(tier)},
+			Usage: meter.Usage{Requests: requests, Quantities: own, SetHash: hash}}
+	}
+	p.want("]")
+	return cells, p.ok && p.rest == ""
+}
+
+// A scanner reads a text from its front; ok is false once it was not as wanted.
+type scanner struct {
+	rest string
+	ok   bool
+}
+
+func (p *scanner) want(s string) {
+	rest, found := strings.CutPrefix(p.rest, s)
+	p.rest, p.ok = rest, p.ok && found
+}
+
+// until is what stands before c, which is taken too.
+func (p *scanner) until(c byte) string {
+	i := strings.IndexByte(p.rest, c)
+	if i < 0 {
+		p.ok = false
+		return ""
+	}
+	word := p.rest[:i]
+	p.rest = p.rest[i+1:]
+	return word
+}
+
+// number is a whole number in plain digits.
+func (p *scanner) number() int64 {
+	i := 0
+	for i < len(p.rest) && (p.rest[i] == '-' || p.rest[i]-'0' <= 9) {
+		i++
+	}
+	n, err := strconv.ParseInt(p.rest[:i], 10, 64)
+	p.rest, p.ok = p.rest[i:], p.ok && err == nil
+	return n
 }
 
 // A seal hashes a stored recompute: every value of every row in order, and the provenance. It finds a file that was changed

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"database/sql"
+	"fmt"
 	"os"
 	"strconv"
 	"testing"
@@ -25,7 +27,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TZ", "Asia/Kolkata") // no output may depend on the machine's zone (K13.1)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "duckdb": plainSelect},
 	})
 }
 
@@ -45,5 +47,22 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if want := args[0]; want != strconv.Itoa(code) {
 		ts.Fatalf("exit code %d, want %s", code, want)
+	}
+}
+
+// plainSelect runs a file of statements in a plain DuckDB and compares the one value that the last of them selects.
+func plainSelect(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: duckdb FILE VALUE")
+	}
+	db, err := sql.Open("duckdb", "")
+	ts.Check(err)
+	defer func() { ts.Check(db.Close()) }()
+	_, err = db.Exec("SET file_search_path = '" + ts.MkAbs(".") + "'")
+	ts.Check(err)
+	var value any
+	ts.Check(db.QueryRow(ts.ReadFile(args[0])).Scan(&value))
+	if got := fmt.Sprint(value); got != args[1] {
+		ts.Fatalf("%s selects %s, want %s", args[0], got, args[1])
 	}
 }
