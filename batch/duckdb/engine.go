@@ -38,6 +38,11 @@ func New(c Config) *Engine { return &Engine{config: c} }
 
 // Recompute implements batch.Engine.
 func (e *Engine) Recompute(ctx context.Context, job *batch.Job) (*batch.Result, error) {
+	result, err := e.recompute(ctx, job)
+	return result, e.blame(ctx, job, err)
+}
+
+func (e *Engine) recompute(ctx context.Context, job *batch.Job) (*batch.Result, error) {
 	text, err := batch.Texts(job)
 	if err != nil {
 		return nil, err
@@ -80,6 +85,11 @@ func (e *Engine) Recompute(ctx context.Context, job *batch.Job) (*batch.Result, 
 
 // Items implements batch.Engine.
 func (e *Engine) Items(ctx context.Context, job *batch.Job, filter batch.ItemFilter) ([]meter.Item, error) {
+	items, err := e.items(ctx, job, filter)
+	return items, e.blame(ctx, job, err)
+}
+
+func (e *Engine) items(ctx context.Context, job *batch.Job, filter batch.ItemFilter) ([]meter.Item, error) {
 	text, err := batch.ItemTexts(job, filter)
 	if err != nil {
 		return nil, err

@@ -20,6 +20,10 @@ type Table struct {
 // Query runs a person's SQL over the job's records (view `archive`, with column part), the given tables and views (name to
 // SELECT). A text that does more than to read is ErrNotReading. head is called once with the columns, row with each row; its values are valid until it returns.
 func (e *Engine) Query(ctx context.Context, job *batch.Job, tables []Table, views map[string]string, text string, head func(columns []string) error, row func([]driver.Value) error) error {
+	return e.blame(ctx, job, e.ask(ctx, job, tables, views, text, head, row))
+}
+
+func (e *Engine) ask(ctx context.Context, job *batch.Job, tables []Table, views map[string]string, text string, head func(columns []string) error, row func([]driver.Value) error) error {
 	s, err := e.open(ctx)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra" // the field's usual command line: completion and grouped help built in
 
+	"github.com/gatewaymeter/gatewaymeter/batch/duckdb"
 	"github.com/gatewaymeter/gatewaymeter/meter"
 	"github.com/gatewaymeter/gatewaymeter/run"
 )
@@ -93,11 +94,14 @@ func (a *app) report(err error) {
 	}
 	var h hinted
 	var refusal *run.Refusal
+	var damaged *duckdb.FileError
 	switch {
 	case errors.As(err, &h):
 		a.say("gmctl: hint: %s", clean(a.asInvoked(h.hint)))
 	case errors.As(err, &refusal):
 		a.say("gmctl: hint: %s", clean(refusal.Hint))
+	case errors.As(err, &damaged):
+		a.say("gmctl: hint: %s", a.asInvoked("'gmctl archive verify' names every fault of the archive; bring that file back"))
 	}
 }
 
