@@ -19,6 +19,7 @@ var advice = [...][2]string{
 	MissingInStream:        {"the other side has a record that is nowhere in our log", "it never arrived: ask for it"},
 	LostRange:              {"log positions that were lost and accepted as lost", "decide, then --allow-lost"},
 	Overflow:               {"an amount leaves 64 bits, one side clamped it", "read the exact text"},
+	LedgerBroken:           {"the ledger contradicts itself: something else than the stream changed it", "bring it back from a copy, or count the log anew"},
 	MeterMismatch:          {"the sides are of different meters, nothing else explains it", "compare the meter files"},
 	Unexplained:            {"none of the known causes: the text says what is known", "do not send the bill"},
 }

@@ -65,15 +65,15 @@ func (r *Reader) auditRows(ctx context.Context, g int64) ([]string, error) {
 		sums += fmt.Sprintf(" AND %s = (r.published_quantities ->> %d)", q, i)
 	}
 	checks := []struct{ what, ok string }{
-		{"the journal has nothing of it, and it says that it was published", `j.n IS NOT NULL OR r.revision = 0`},
-		{"the journal's deltas do not sum to the requests that were published", `j.n IS NULL OR j.requests = r.published_requests`},
-		{"the journal's deltas do not sum to the quantities that were published", `j.n IS NULL OR (` + sums + `)`},
-		{"the journal's deltas do not sum to the amount that was published", `j.n IS NULL OR j.texts > 0 OR typeof(r.published) = 'text' OR (` + isSum("j.delta", "r.published") + `)`},
-		{"the journal's deltas do not sum to the set_hash that was published", `j.n IS NULL OR (` + isSum("j.hash", "r.published_set_hash") + `)`},
-		{"its last firing states another total than was published", `j.n IS NULL OR (j.last_total = r.published AND j.last_requests = r.published_requests AND
+		{"the journal speaks of it, and there is no such row", `r.account IS NOT NULL`},
+		{"the journal's deltas do not sum to the requests that were published", `j.requests = r.published_requests`},
+		{"the journal's deltas do not sum to the quantities that were published", `(` + sums + `)`},
+		{"the journal's deltas do not sum to the amount that was published", `j.texts > 0 OR typeof(r.published) = 'text' OR (` + isSum("j.delta", "r.published") + `)`},
+		{"the journal's deltas do not sum to the set_hash that was published", `(` + isSum("j.hash", "r.published_set_hash") + `)`},
+		{"its last firing states another total than was published", `(j.last_total = r.published AND j.last_requests = r.published_requests AND
 			j.last_quantities = r.published_quantities AND j.last_hash = r.published_set_hash)`},
-		{"its revision is not that of its firings", `r.revision = coalesce(j.revision, 0)`},
-		{"its state is not that of its firings", `r.state = CASE WHEN j.n IS NULL THEN 'running' WHEN j.finals = 1 THEN 'final' WHEN j.finals > 1 THEN 'final twice'
+		{"its revision is not that of its firings", `r.revision = j.revision`},
+		{"its state is not that of its firings", `r.state = CASE WHEN j.finals = 1 THEN 'final' WHEN j.finals > 1 THEN 'final twice'
 			WHEN j.corrections > 0 THEN 'corrected' ELSE 'main' END`},
 		{"its state is not that of the watermark", `r.revision = 0 OR (r.state = 'final') = (r.window_end + ?1 <= ?2)`},
 		{"nothing of it waits to be published, and it is not what was published", `r.live = 1 OR (r.requests = r.published_requests AND r.quantities = r.published_quantities AND
@@ -81,8 +81,8 @@ func (r *Reader) auditRows(ctx context.Context, g int64) ([]string, error) {
 	}
 	var cases, bad []string
 	for i, c := range checks {
-		cases = append(cases, fmt.Sprintf("WHEN NOT (%s) THEN %d", c.ok, i))
-		bad = append(bad, "NOT ("+c.ok+")")
+		cases = append(cases, fmt.Sprintf("WHEN (%s) IS NOT TRUE THEN %d", c.ok, i))
+		bad = append(bad, "("+c.ok+") IS NOT TRUE")
 	}
 	var faults []string
 	err := each(ctx, r.tx, `WITH j AS (SELECT account, window_end, version, count(*) AS n, max(seq) AS last, revision, -- of the last one, as SQLite has it beside a lone max
@@ -90,22 +90,50 @@ func (r *Reader) auditRows(ctx context.Context, g int64) ([]string, error) {
 		sum(kind = 'final') AS finals, sum(kind = 'correction') AS corrections, sum(delta_requests) AS requests, sum(typeof(delta) = 'text') AS texts,
 		`+halves("delta", "delta")+`, `+halves("delta_set_hash", "hash")+`, total AS last_total, requests AS last_requests, quantities AS last_quantities, set_hash AS last_hash`+quantities+`
 		FROM gm_firing GROUP BY account, window_end, version)
-	SELECT r.account, r.window_end, coalesce(j.last, 0), CASE `+strings.Join(cases, " ")+` END
-	FROM gm_row AS r LEFT JOIN j USING (account, window_end, version) WHERE `+strings.Join(bad, " OR ")+`
-	UNION ALL SELECT j.account, j.window_end, j.last, -1 FROM j WHERE NOT EXISTS (SELECT 1 FROM gm_row AS r
-		WHERE r.account = j.account AND r.window_end = j.window_end AND r.version = j.version)
-	ORDER BY 1, 2 LIMIT ?3`, []any{r.About.Lateness, g, maxFaults}, func(scan func(...any) error) error {
+	SELECT j.account, j.window_end, j.last, CASE `+strings.Join(cases, " ")+` END
+	FROM j LEFT JOIN gm_row AS r ON r.account = j.account AND r.window_end = j.window_end AND r.version = j.version
+	WHERE `+strings.Join(bad, " OR ")+` LIMIT ?3`, []any{r.About.Lateness, g, maxFaults}, func(scan func(...any) error) error {
 		var account string
 		var end, seq, check int64
 		if err := scan(&account, &end, &seq, &check); err != nil {
 			return err
 		}
-		what := "the journal speaks of it, and there is no such row"
-		if check >= 0 {
-			what = checks[check].what
-		}
-		faults = append(faults, fmt.Sprintf("row %q %s, journal up to seq %d: %s", account, meter.Time(end), seq, what))
+		faults = append(faults, fmt.Sprintf("row %q %s, journal up to seq %d: %s", account, meter.Time(end), seq, checks[check].what))
 		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	unspoken, err := r.auditUnspoken(ctx)
+	return append(faults, unspoken...), err
+}
+
+// auditUnspoken finds published rows without a journal. It looks for them only if there are not as many published rows as
+// first firings: revision 1, but for the adjustments that follow it.
+func (r *Reader) auditUnspoken(ctx context.Context) (faults []string, err error) {
+	var rows, firsts int64
+	err = r.tx.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM gm_row WHERE revision <> 0),
+		(SELECT count(*) FROM gm_firing WHERE revision = 1 AND kind <> 'adjustment')`).Scan(&rows, &firsts)
+	if err == nil {
+		err = each(ctx, r.tx, `SELECT account, window_end, state FROM gm_row WHERE revision = 0 AND state <> 'running' LIMIT ?`, []any{maxFaults}, func(scan func(...any) error) error {
+			var account, state string
+			var end int64
+			err := scan(&account, &end, &state)
+			faults = append(faults, fmt.Sprintf("row %q %s: its state is %q, and it was never published", account, meter.Time(end), state))
+			return err
+		})
+	}
+	if err != nil || rows == firsts {
+		return faults, err
+	}
+	err = each(ctx, r.tx, `SELECT account, window_end FROM gm_row AS r WHERE revision <> 0 AND NOT EXISTS
+		(SELECT 1 FROM (SELECT DISTINCT account, window_end, version FROM gm_firing) AS j
+		WHERE j.account = r.account AND j.window_end = r.window_end AND j.version = r.version) LIMIT ?`, []any{maxFaults}, func(scan func(...any) error) error {
+		var account string
+		var end int64
+		err := scan(&account, &end)
+		faults = append(faults, fmt.Sprintf("row %q %s: it says that it was published, and the journal has nothing of it", account, meter.Time(end)))
+		return err
 	})
 	return faults, err
 }
