@@ -13,7 +13,8 @@ import (
 
 // WriteJSON writes one object a differing row and then the summary, each on a line, as CLI.md has them. A column that
 // is not compared is left out of deltas; one that a side does not state is left out of that side. Beside what CLI.md
-// names there are "why" (words, in a cause), "findings", "not_compared", "columns_not_compared" and "valued".
+// names there are "why" (words, in a cause), "findings", "not_compared", "columns_not_compared", "valued" and, where
+// no row could be compared, "nothing_judged".
 // All text is exact; what a terminal could take for a command is written as an escape.
 func (r *Report) WriteJSON(w io.Writer) error {
 	buf := bufio.NewWriter(w)
@@ -188,6 +189,9 @@ func (j *jsonWriter) summary() {
 	}
 	if len(r.Findings) > 0 {
 		j.findings()
+	}
+	if s.Compared == 0 && len(r.Differences)+len(r.Findings) == 0 {
+		j.raw(`,"nothing_judged":true`)
 	}
 	j.raw("}}")
 }

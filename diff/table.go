@@ -229,6 +229,8 @@ func (t *table) verdict() {
 		t.wrap("", fmt.Sprintf("left %s, right %s, left - right %s", s.Left.Pico.Dollars(), s.Right.Pico.Dollars(), signed(s.Delta.Pico)))
 	}
 	switch {
+	case r.Agree() && len(r.Differences)+len(r.Findings) == 0 && s.Compared == 0:
+		t.line("Nothing was judged: no row could be compared.")
 	case r.Agree() && len(r.Differences)+len(r.Findings) == 0:
 		t.line("The two sides agree.")
 	case r.Agree():

@@ -40,6 +40,9 @@ func printable(s string) string {
 	return b.String()
 }
 
+// Printable is text from outside as reports and tables print it.
+func Printable(s string) string { return printable(s) }
+
 // shown reports whether a rune takes its own place and does nothing else.
 func shown(r rune) bool {
 	return r == ' ' || unicode.IsGraphic(r) && !unicode.IsMark(r) && !unicode.IsSpace(r)

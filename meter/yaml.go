@@ -1,7 +1,10 @@
 package meter
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,8 +23,17 @@ type YAML struct {
 
 // Root is the file's one mapping, nil (with a fault) where there is none.
 func (y *YAML) Root(text []byte) *yaml.Node {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
+	var doc, second yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
+		y.syntax(err)
+		return nil
+	}
+	switch err := decoder.Decode(&second); {
+	case err == nil: // it would be ignored in silence
+		y.Faults = append(y.Faults, Fault{y.File, second.Line, "a second YAML document begins here: a file has one"})
+		return nil
+	case !errors.Is(err, io.EOF):
 		y.syntax(err)
 		return nil
 	}

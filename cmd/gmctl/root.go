@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra" // the field's usual command line: completion and grouped help built in
 
 	"github.com/gatewaymeter/gatewaymeter/batch/duckdb"
+	"github.com/gatewaymeter/gatewaymeter/diff"
 	"github.com/gatewaymeter/gatewaymeter/meter"
 	"github.com/gatewaymeter/gatewaymeter/run"
 )
@@ -87,7 +88,7 @@ func (a *app) report(err error) {
 	var faults meter.Faults
 	if errors.As(err, &faults) {
 		for _, f := range faults {
-			a.say("%s", f)
+			a.say("%s", clean(f.String()))
 		}
 	} else {
 		a.say("gmctl: %s", clean(err.Error()))
@@ -120,14 +121,18 @@ func (a *app) tell(format string, args ...any) {
 	fmt.Fprintln(a.stdout, hang(fmt.Sprintf(format, args...), columnsFor(a.stdout), 2))
 }
 
-// clean keeps control characters of untrusted text off the terminal.
+// clean makes untrusted text safe to print, as the diff does (diff.Printable): what a terminal could take for a command or
+// that moves other text becomes a visible escape. Lines and tabs are ours.
 func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (r < 0x20 || r >= 0x7f && r < 0xa0) {
-			return '\uFFFD'
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		words := strings.Split(line, "\t")
+		for j := range words {
+			words[j] = diff.Printable(words[j])
 		}
-		return r
-	}, s)
+		lines[i] = strings.Join(words, "\t")
+	}
+	return strings.Join(lines, "\n")
 }
 
 const (
