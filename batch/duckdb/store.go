@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gatewaymeter/gatewaymeter/internal/plainjson"
 	"github.com/gatewaymeter/gatewaymeter/meter"
 )
 
@@ -211,72 +212,32 @@ func loadedCells(key meter.RowKey, quantities int, text string, words interner) 
 func quickCells(key meter.RowKey, quantities int, text string, words interner) ([]meter.PricedCell, bool) {
 	n := strings.Count(text, `{"sku":"`)
 	cells, values := make([]meter.PricedCell, n), make([]int64, n*quantities)
-	p := scanner{rest: text, ok: true}
-	p.want("[")
+	p := plainjson.Scanner{Rest: text, OK: true}
+	p.Want("[")
 	for i := range cells {
 		if i > 0 {
-			p.want(",")
+			p.Want(",")
 		}
-		p.want(`{"sku":"`)
-		sku := p.until('"')
-		p.ok = p.ok && !strings.Contains(sku, `\`)
-		p.want(`,"tier":`)
-		tier := p.number()
-		p.want(`,"requests":`)
-		requests := p.number()
-		p.want(`,"quantities":[`)
+		p.Want(`{"sku":"`)
+		sku := p.Text()
+		p.Want(`,"tier":`)
+		tier := p.Number()
+		p.Want(`,"requests":`)
+		requests := p.Number()
+		p.Want(`,"quantities":[`)
 		own := values[i*quantities : (i+1)*quantities : (i+1)*quantities]
-		for j := range own {
-			if j > 0 {
-				p.want(",")
-			}
-			own[j] = p.number()
-		}
-		p.want(`],"set_hash":"`)
-		hash, err := strconv.ParseUint(p.until('"'), 16, 64)
-		p.want("}")
-		if !p.ok || err != nil || tier != int64(int32(tier)) {
+		p.Numbers(own)
+		p.Want(`,"set_hash":"`)
+		hash, err := strconv.ParseUint(p.Text(), 16, 64)
+		p.Want("}")
+		if !p.OK || err != nil || tier != int64(int32(tier)) {
 			return nil, false
 		}
 		cells[i].Cell = meter.Cell{CellKey: meter.CellKey{Account: key.Account, WindowEnd: key.WindowEnd, SKU: words.get(sku), Tier: int32(tier)},
 			Usage: meter.Usage{Requests: requests, Quantities: own, SetHash: hash}}
 	}
-	p.want("]")
-	return cells, p.ok && p.rest == ""
-}
-
-// A scanner reads a text from its front; ok is false once it was not as wanted.
-type scanner struct {
-	rest string
-	ok   bool
-}
-
-func (p *scanner) want(s string) {
-	rest, found := strings.CutPrefix(p.rest, s)
-	p.rest, p.ok = rest, p.ok && found
-}
-
-// until is what stands before c, which is taken too.
-func (p *scanner) until(c byte) string {
-	i := strings.IndexByte(p.rest, c)
-	if i < 0 {
-		p.ok = false
-		return ""
-	}
-	word := p.rest[:i]
-	p.rest = p.rest[i+1:]
-	return word
-}
-
-// number is a whole number in plain digits.
-func (p *scanner) number() int64 {
-	i := 0
-	for i < len(p.rest) && (p.rest[i] == '-' || p.rest[i]-'0' <= 9) {
-		i++
-	}
-	n, err := strconv.ParseInt(p.rest[:i], 10, 64)
-	p.rest, p.ok = p.rest[i:], p.ok && err == nil
-	return n
+	p.Want("]")
+	return cells, p.OK && p.Rest == ""
 }
 
 // A seal hashes a stored recompute: every value of every row in order, and the provenance. It finds a file that was changed

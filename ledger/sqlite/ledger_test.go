@@ -478,3 +478,46 @@ func TestFull(t *testing.T) {
 	}
 	same(t, "positions", must(openReader(t, path).Positions(ctx)), c.Positions)
 }
+
+// TestQuickCells: the quick reader gives what encoding/json gives, or leaves the text to it.
+func TestQuickCells(t *testing.T) {
+	cell := func(sku string, amount meter.Int128, unpriced ...string) meter.PricedCell {
+		return meter.PricedCell{Cell: meter.Cell{CellKey: meter.CellKey{Account: "acme", WindowEnd: minute(1), SKU: sku, Tier: 7},
+			Usage: meter.Usage{Requests: 3, Quantities: []int64{-1, 1 << 62}, SetHash: 1<<63 + 5}},
+			Priced: meter.Priced{Amount: amount, Source: meter.PriceTable, Unpriced: unpriced}}
+	}
+	key := meter.RowKey{Account: "acme", WindowEnd: minute(1)}
+	for name, c := range map[string]struct {
+		cells []meter.PricedCell
+		quick bool
+	}{
+		"ordinary":       {[]meter.PricedCell{cell("gpt", meter.From64(-5)), cell("", meter.Int128{})}, true},
+		"a quote":        {[]meter.PricedCell{cell(`a"b`, meter.From64(1))}, false},
+		"a control":      {[]meter.PricedCell{cell("a\nb", meter.From64(1))}, false},
+		"like our keys":  {[]meter.PricedCell{cell(`{"sku":"`, meter.From64(1))}, false},
+		"beyond 64 bits": {[]meter.PricedCell{cell("gpt", huge)}, false},
+		"unpriced":       {[]meter.PricedCell{cell("gpt", meter.From64(1), "prompt_tokens")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := string(appendCells(nil, c.cells, 2))
+			got, quick := quickCells(text, key, 2, interner{})
+			if quick != c.quick {
+				t.Errorf("quick: %v, want %v: %s", quick, c.quick, text)
+			}
+			if quick {
+				same(t, "quick", got, c.cells)
+			}
+			all, err := parseCells(text, key, 2, interner{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, "parsed", all, c.cells)
+		})
+	}
+	text := string(appendCells(nil, []meter.PricedCell{cell("gpt", meter.From64(5))}, 2))
+	for i := range text { // cut short, it is never taken for whole
+		if _, quick := quickCells(text[:i], key, 2, interner{}); quick {
+			t.Errorf("%s is taken", text[:i])
+		}
+	}
+}
