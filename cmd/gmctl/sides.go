@@ -12,8 +12,6 @@ import (
 	"github.com/gatewaymeter/gatewaymeter/diff"
 	"github.com/gatewaymeter/gatewaymeter/ledger/sqlite"
 	"github.com/gatewaymeter/gatewaymeter/meter"
-	"github.com/gatewaymeter/gatewaymeter/run"
-	"github.com/gatewaymeter/gatewaymeter/stream"
 )
 
 // sides makes the two sides of a diff from the folder: one snapshot of the ledger, one listing of the archive, and the
@@ -32,7 +30,8 @@ type sides struct {
 	result    *batch.Result // of the as-streamed recompute at the cut
 	made      string        // when the recompute was made, if it is a stored one
 	done      []func() error
-	undrained []string // partitions that the ledger has drained and the archive has no mark of (R13)
+	reading   *ledgerReading // of the ledger's rows, where it is a side
+	undrained []string       // partitions that the ledger has drained and the archive has no mark of (R13)
 }
 
 func (s *sides) close() error {
@@ -58,6 +57,10 @@ func (s *sides) open(ctx context.Context, left, right string) error {
 	}
 	if err := s.findCut(ctx); err != nil {
 		return err
+	}
+	if left == "ledger" || right == "ledger" {
+		s.reading = s.readLedger(ctx)
+		s.done = append([]func() error{s.reading.stop}, s.done...)
 	}
 	all := scope{truth: batch.AsStreamed}
 	job := s.audit.job(all)
@@ -147,62 +150,6 @@ func own(o *folder, name string, kind diff.SideKind, topic string) *diff.Side {
 		side.ConstSKU = o.Event.SKU.Const
 	}
 	return side
-}
-
-func (s *sides) ledgerSide(ctx context.Context) (*diff.Side, error) {
-	stored, err := s.ledger.Stored(ctx, sqlite.Range{Account: s.flags.account})
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]meter.Row, 0, len(stored))
-	for i := range stored {
-		if stored[i].Usage.Requests != 0 {
-			rows = append(rows, stored[i].Row)
-		}
-	}
-	used, err := s.ledger.PricesUsed(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var book []diff.UsedRate
-	state, err := s.ledgerState(ctx)
-	if err != nil {
-		return nil, err
-	}
-	uses := state.Prices
-	broken, err := s.ledger.Audit(ctx, state.Merge.G)
-	if err != nil {
-		return nil, err
-	}
-	broken = append(broken, sqlite.AuditRows(s.Meter, stored, used)...)
-	for _, u := range used {
-		rate := diff.UsedRate{Rate: u.Rate, Source: u.Source, Revision: u.Revision}
-		book = append(book, boundedBy(uses, rate)...)
-	}
-	side := own(s.folder, "ledger", diff.Ledger, s.audit.topic)
-	side.Rows, side.Items, side.Complete, side.Prices = diff.SliceRows(rows), s.streamed, s.complete, diff.NewUsedBook(book)
-	side.Lost, side.Findings = s.lost, s.priceFindings(uses)
-	if len(s.undrained) > 0 {
-		side.Findings = append(side.Findings, diff.Finding{Cause: diff.MissingInArchive, Log: s.undrained,
-			Text: "the ledger says that the log was drained, the archive has no mark of it in _meta/drained: run 'gmctl stream' again, or bring it back"})
-	}
-	for _, what := range broken {
-		side.Findings = append(side.Findings, diff.Finding{Cause: diff.LedgerBroken, Text: "the ledger contradicts itself: " + what})
-	}
-	return side, nil
-}
-
-// ledgerState is what the stream keeps in the ledger beside the positions.
-func (s *sides) ledgerState(ctx context.Context) (*run.State, error) {
-	text, err := s.ledger.Driver(ctx)
-	if err != nil {
-		return nil, err
-	}
-	state, err := run.ParseState(text)
-	if err == nil && state == nil {
-		state = &run.State{Merge: stream.MergeState{G: meter.MinusInfinity}}
-	}
-	return state, err
 }
 
 // boundedBy is a rate once for each range of windows that its revision priced; once without bounds where that is not known.

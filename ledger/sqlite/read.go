@@ -46,7 +46,7 @@ func OpenReader(ctx context.Context, path string) (r *Reader, err error) {
 		return nil, ErrMissing
 	}
 	r = &Reader{path: path}
-	if r.db, err = openDB(path, "mode=ro", "_txlock=deferred", "_pragma=busy_timeout(10000)", "_pragma=query_only(1)"); err != nil {
+	if r.db, err = openDB(path, "mode=ro", "_txlock=deferred", "_pragma=busy_timeout(10000)", "_pragma=query_only(1)", "_pragma=temp_store(memory)", "_pragma=cache_size(-65536)"); err != nil {
 		return nil, err
 	}
 	defer func(r *Reader) {
