@@ -51,6 +51,9 @@ func AppendQuantities(buf []byte, m *Meter, quantities []int64) []byte {
 // AppendText appends a JSON string. What a terminal could take for a command (DEL and the C1 controls; JSON escapes the
 // others itself) is written as an escape.
 func AppendText(buf []byte, s string) []byte {
+	if isPlain(s) {
+		return append(append(append(buf, '"'), s...), '"')
+	}
 	text, err := json.Marshal(s)
 	if err != nil {
 		panic(err) // cannot happen: any string has a JSON text
@@ -66,6 +69,17 @@ func AppendText(buf []byte, s string) []byte {
 		}
 	}
 	return buf
+}
+
+// isPlain says that s is its own JSON text: printable ASCII of which nothing is escaped, not for HTML either.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&':
+			return false
+		}
+	}
+	return true
 }
 
 func isC1(r rune) bool { return r >= 0x7f && r < 0xa0 }

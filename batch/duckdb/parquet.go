@@ -9,8 +9,8 @@ import (
 )
 
 // WriteParquet writes n rows as a Parquet file, zstd, in the given order. A column is a name, quoted where it has to be,
-// and a type of DuckDB; metadata becomes the file's key-value pairs.
-func (e *Engine) WriteParquet(ctx context.Context, path string, columns []string, order string, n int, row func(i int) []driver.Value, metadata map[string]string) error {
+// and a type of DuckDB; metadata, asked for when every row was, becomes the file's key-value pairs; nil is none.
+func (e *Engine) WriteParquet(ctx context.Context, path string, columns []string, order string, n int, row func(i int) []driver.Value, metadata func() map[string]string) error {
 	s, err := e.open(ctx)
 	if err != nil {
 		return err
@@ -20,9 +20,9 @@ func (e *Engine) WriteParquet(ctx context.Context, path string, columns []string
 		return err
 	}
 	options := "FORMAT parquet, COMPRESSION zstd"
-	if len(metadata) > 0 {
+	if metadata != nil {
 		var pairs []string
-		for key, value := range metadata {
+		for key, value := range metadata() {
 			pairs = append(pairs, quote(key)+": "+quote(value))
 		}
 		slices.Sort(pairs)

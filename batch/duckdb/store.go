@@ -33,16 +33,20 @@ var ErrSeal = errors.New("its rows or its provenance are not what was written")
 // caller's alone: write aside and rename.
 func (e *Engine) Store(ctx context.Context, path string, m *meter.Meter, rows []meter.Row, provenance map[string]string) error {
 	s := newSeal(m)
-	for i := range rows {
-		s.row(storedRow(m, &rows[i]))
-	}
-	kept := maps.Clone(provenance)
-	kept[sealKey] = s.sum(provenance)
 	columns := make([]string, len(s.columns))
 	for i, c := range s.columns {
 		columns[i] = `"` + c.name + `" ` + c.kind
 	}
-	return e.WriteParquet(ctx, path, columns, "account, window_end", len(rows), func(i int) []driver.Value { return storedRow(m, &rows[i]) }, kept)
+	row := func(i int) []driver.Value { // once a row, in order
+		values := storedRow(m, &rows[i])
+		s.row(values)
+		return values
+	}
+	return e.WriteParquet(ctx, path, columns, "account, window_end", len(rows), row, func() map[string]string {
+		kept := maps.Clone(provenance)
+		kept[sealKey] = s.sum(provenance)
+		return kept
+	})
 }
 
 // Load reads what Store wrote. fits judges the provenance before a row is read; its error is returned as it is. The rows
@@ -119,7 +123,10 @@ func storedRow(m *meter.Meter, r *meter.Row) []driver.Value {
 	return append(values, amount, total.USD(), !fits, r.Source, r.Unpriced, hexHash(r.Usage.SetHash), string(appendCells(nil, r.Cells)))
 }
 
-func hexHash(h uint64) string { return fmt.Sprintf("%016x", h) }
+func hexHash(h uint64) string {
+	digits := strconv.FormatUint(h, 16)
+	return "0000000000000000"[len(digits):] + digits
+}
 
 func utc(ms int64) driver.Value { return time.UnixMilli(ms).UTC() }
 
