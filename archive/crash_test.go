@@ -38,6 +38,13 @@ func (d *driver) run(rows int) error {
 	if err := meta.PutMeter(d.m); err != nil {
 		return err
 	}
+	if _, ok, err := meta.Head(source); err != nil {
+		return err
+	} else if !ok { // as run does, so that the first file is not without a head
+		if err := meta.PutHead(source, head); err != nil {
+			return err
+		}
+	}
 	a := archiver{tb: d.t, w: w, meta: meta, source: source, decode: decodeOf(d.m), reach: meter.MinusInfinity, next: head.Next}
 	for i := range d.log {
 		r := &d.log[i]

@@ -75,12 +75,12 @@ func (s *session) watermarks(ctx context.Context, query string) (watermarks, err
 	return w, nil
 }
 
-// final is the time up to which windows are final in every partition (R6): their end must not be above it. Under an audit horizon
-// a partition counts only if anything of it is inside.
+// final is the time up to which windows are final in every partition (R6): their end must not be above it. A partition without a
+// record, which a trace's header or the ledger names, does not count; under an audit horizon, one of which nothing is inside.
 func (w *watermarks) final(job *batch.Job) int64 {
 	lowest := meter.PlusInfinity
 	for part, mark := range w.last {
-		if job.Horizon == nil || w.rows[part] > 0 {
+		if w.rows[part] > 0 || job.Horizon == nil && mark != meter.MinusInfinity {
 			lowest = min(lowest, mark)
 		}
 	}
