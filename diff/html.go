@@ -59,8 +59,8 @@ type pageAccount struct {
 }
 
 type pageRow struct {
-	Account, Window, State, Left, Right, Requests, Money string
-	Shares                                               []pageShare
+	Account, Window, State, Left, Right, Requests, Money, Note string
+	Shares                                                     []pageShare
 }
 
 type pageShare struct {
@@ -194,6 +194,9 @@ func (p *page) accounts(t *table) {
 func newPageRow(t *table, d *Difference) pageRow {
 	row := pageRow{Account: printable(d.Account), Window: timeText(d.WindowEnd), State: d.State.String(), Left: sideText(t, d.Left), Right: sideText(t, d.Right),
 		Requests: t.requests(&d.Delta), Money: t.money(&d.Delta)}
+	if d.Delta.isZero() && d.State == Mismatched {
+		row.Note = "the sums agree, what they are made of does not"
+	}
 	for i := range d.Shares {
 		s := &d.Shares[i]
 		ids := make([]string, len(s.IDs))

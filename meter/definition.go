@@ -1,5 +1,10 @@
 package meter
 
+import (
+	"slices"
+	"strings"
+)
+
 // Rules is the number of the rules that every engine obeys; it is part of the fingerprint.
 const Rules = 1
 
@@ -166,6 +171,19 @@ func (m *Meter) QuantityNames() []string {
 	names := make([]string, len(m.Event.Quantities))
 	for i, q := range m.Event.Quantities {
 		names[i] = q.Name
+	}
+	return names
+}
+
+// QuantityColumns are the quantities as columns of a table that has the columns taken, too: a name that is one of those,
+// however it is spelled, gets the ending _quantity. SQL and Parquet readers know no difference in case.
+func (m *Meter) QuantityColumns(taken ...string) []string {
+	names := m.QuantityNames()
+	for i := range names {
+		others := slices.Concat(taken, names[:i], names[i+1:])
+		for slices.ContainsFunc(others, func(t string) bool { return strings.EqualFold(t, names[i]) }) {
+			names[i] += "_quantity"
+		}
 	}
 	return names
 }

@@ -164,7 +164,7 @@ func (p *envelope) member() error {
 	}
 	name := nameOf(word)
 	if name == 0 {
-		return fmt.Errorf("%s is no name of a record", strconv.QuoteToASCII(clip(word)))
+		return fmt.Errorf("%s is no name of a record (plain event lines want run.source_format: values)", strconv.QuoteToASCII(clip(word)))
 	}
 	if p.seen&name != 0 {
 		return fmt.Errorf("%s stands twice", word)

@@ -101,12 +101,18 @@ func (s *session) loadRows(ctx context.Context, path string, m *meter.Meter, pro
 type storedColumn struct{ name, kind string }
 
 func storedColumns(m *meter.Meter) []storedColumn {
-	columns := []storedColumn{{"account", "VARCHAR"}, {"window_start", "BIGINT"}, {"window_end", "BIGINT"}, {"window_end_utc", "TIMESTAMP"}, {"state", "VARCHAR"}, {"requests", "BIGINT"}}
-	for _, q := range m.Event.Quantities {
-		columns = append(columns, storedColumn{q.Name, "BIGINT"})
+	before := []storedColumn{{"account", "VARCHAR"}, {"window_start", "BIGINT"}, {"window_end", "BIGINT"}, {"window_end_utc", "TIMESTAMP"}, {"state", "VARCHAR"}, {"requests", "BIGINT"}}
+	after := []storedColumn{{"total_pico", "BIGINT"}, {"total_usd", "VARCHAR"}, {"overflow", "BOOLEAN"}, {"price_source", "VARCHAR"},
+		{"unpriced_requests", "BIGINT"}, {"set_hash", "VARCHAR"}, {"cells", "VARCHAR"}}
+	var taken []string
+	for _, c := range slices.Concat(before, after) {
+		taken = append(taken, c.name)
 	}
-	return append(columns, []storedColumn{{"total_pico", "BIGINT"}, {"total_usd", "VARCHAR"}, {"overflow", "BOOLEAN"}, {"price_source", "VARCHAR"},
-		{"unpriced_requests", "BIGINT"}, {"set_hash", "VARCHAR"}, {"cells", "VARCHAR"}}...)
+	columns := before
+	for _, name := range m.QuantityColumns(taken...) {
+		columns = append(columns, storedColumn{name, "BIGINT"})
+	}
+	return append(columns, after...)
 }
 
 func storedRow(m *meter.Meter, r *meter.Row) []driver.Value {

@@ -91,7 +91,7 @@ func openLedger(ctx context.Context, o *folder) (*sqlite.Reader, error) {
 	}
 	if r.About.Fingerprint != o.Fingerprint {
 		err := fmt.Errorf("ledger %s holds verdicts of another version of the meter (%.16s, the file says %.16s)", path, r.About.Fingerprint, o.Fingerprint)
-		return nil, errors.Join(hint(err, "restore the meter file, or stream into a new ledger"), r.Close())
+		return nil, errors.Join(hint(err, "restore the meter file, or name a new file in run.ledger (sqlite:NEW.db) and run 'gmctl stream'"), r.Close())
 	}
 	return r, nil
 }

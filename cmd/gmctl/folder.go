@@ -95,6 +95,9 @@ func (r *timeRange) bounds(window int64, now time.Time) (from, to *int64, err er
 	if to, err = parseTime("--to", r.toText, now); err != nil {
 		return nil, nil, err
 	}
+	if from != nil && to != nil && *from > *to {
+		return nil, nil, fmt.Errorf("--from %s is after --to %s", r.fromText, r.toText)
+	}
 	if from != nil {
 		*from = floorTo(*from+window-1, window)
 	}

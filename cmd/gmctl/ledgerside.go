@@ -67,10 +67,15 @@ func (s *sides) ledgerSide(ctx context.Context) (*diff.Side, error) {
 		return nil, err
 	}
 	rows := make([]meter.Row, 0, len(stored))
+	var unpriced int64
 	for i := range stored {
+		unpriced += stored[i].Unpriced
 		if stored[i].Usage.Requests != 0 {
 			rows = append(rows, stored[i].Row)
 		}
+	}
+	if unpriced > 0 {
+		s.app.say("gmctl: incomplete: %s a quantity without a price in the ledger, which the totals lack", pluralVerb(unpriced, "request", "has", "have"))
 	}
 	used, err := s.ledger.PricesUsed(ctx)
 	if err != nil {

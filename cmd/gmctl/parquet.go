@@ -35,7 +35,8 @@ func rowsParquet(ctx context.Context, w io.Writer, m *meter.Meter, rows []meter.
 		columns, order = append(columns, "sku VARCHAR", "tier INTEGER"), order+", sku, tier"
 	}
 	columns = append(columns, "window_start BIGINT", "window_end BIGINT", "state VARCHAR", "revision BIGINT", "requests BIGINT")
-	for _, name := range m.QuantityNames() {
+	for _, name := range m.QuantityColumns("account", "sku", "tier", "window_start", "window_end", "state", "revision", "requests", "amount_usd",
+		"adjustment_usd", "total_usd", "total_pico", "price_source", "unpriced_requests", "set_hash") {
 		columns = append(columns, `"`+name+`" BIGINT`)
 	}
 	columns = append(columns, "amount_usd VARCHAR", "adjustment_usd VARCHAR", "total_usd VARCHAR", "total_pico BIGINT", "price_source VARCHAR",

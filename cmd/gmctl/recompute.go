@@ -205,9 +205,10 @@ func (a *app) deliver(ctx context.Context, u *audit, job *batch.Job, s scope, f 
 		return err
 	}
 	var total meter.Int128
-	var requests, open int64
+	var requests, open, unpriced int64
 	for i := range res.Rows {
 		total, requests = total.Add(res.Rows[i].Total()), requests+res.Rows[i].Usage.Requests
+		unpriced += res.Rows[i].Unpriced
 		if res.Rows[i].State == meter.Open {
 			open++
 		}
@@ -217,6 +218,9 @@ func (a *app) deliver(ctx context.Context, u *audit, job *batch.Job, s scope, f 
 		fmt.Fprintf(a.stdout, "written to %s\n", path)
 		if h := job.Horizon; h != nil {
 			a.tell("audit horizon: records with log time from %s to %s, and those without", meter.Time(h.FromLog), meter.Time(h.ToLog))
+		}
+		if unpriced > 0 {
+			fmt.Fprintf(a.stdout, "incomplete: %s a quantity without a price\n", pluralVerb(unpriced, "request", "has", "have"))
 		}
 		a.sayMark(job)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -86,8 +87,9 @@ func rowsCSV(w io.Writer, m *meter.Meter, rows []meter.Row, by grouping) error {
 		head = append(head, "sku", "tier")
 	}
 	head = append(head, "window_start", "window_end", "state", "revision", "requests")
-	head = append(head, m.QuantityNames()...)
-	if err := out.Write(append(head, "amount_usd", "adjustment_usd", "total_usd", "price_source", "unpriced_requests", "set_hash")); err != nil {
+	tail := []string{"amount_usd", "adjustment_usd", "total_usd", "price_source", "unpriced_requests", "set_hash"}
+	quantities := m.QuantityColumns(append([]string{"sku", "tier"}, slices.Concat(head, tail)...)...)
+	if err := out.Write(slices.Concat(head, quantities, tail)); err != nil {
 		return err
 	}
 	for i := range rows {
