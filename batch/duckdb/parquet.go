@@ -42,6 +42,11 @@ func (e *Engine) ReadParquet(ctx context.Context, path string, head func(columns
 		return err
 	}
 	defer s.close()
+	return s.parquet(ctx, path, head, row)
+}
+
+// parquet reads a file in its own order, whatever the session's settings.
+func (s *session) parquet(ctx context.Context, path string, head func(columns []string) error, row func([]driver.Value) error) error {
 	return s.query(ctx, "SELECT * EXCLUDE (file_row_number) FROM read_parquet("+quote(path)+
 		", hive_partitioning = false, file_row_number = true) ORDER BY file_row_number", head, row)
 }

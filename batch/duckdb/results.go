@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gatewaymeter/gatewaymeter/batch"
+	"github.com/gatewaymeter/gatewaymeter/internal/plainjson"
 	"github.com/gatewaymeter/gatewaymeter/meter"
 )
 
@@ -129,7 +130,7 @@ func judge(s *meter.Summary, verdict meter.Verdict, manner string, requests int6
 // items reads verdicts in the order of partition, first and last offset.
 func (s *session) items(ctx context.Context, m *meter.Meter, query string) ([]meter.Item, error) {
 	var items []meter.Item
-	known := interner{}
+	known := plainjson.Words{}
 	err := s.each(ctx, query, func(v []driver.Value) error {
 		items = append(items, item(m, v, known))
 		return nil
@@ -145,12 +146,12 @@ func (s *session) items(ctx context.Context, m *meter.Meter, query string) ([]me
 }
 
 // item reads one row of items.sql.
-func item(m *meter.Meter, v []driver.Value, words interner) meter.Item {
+func item(m *meter.Meter, v []driver.Value, words plainjson.Words) meter.Item {
 	it := meter.Item{
 		Verdict: meter.ParseVerdict(text(v[0])), Abandoned: text(v[1]) == "abandoned", Superseded: text(v[1]) == "superseded",
-		Filter: words.get(text(v[2])), Door: whole(v[3]) == 1, Partition: int32(whole(v[5])), Offsets: []int64{whole(v[6])}, Kind: kindOf(text(v[9])),
-		Account: words.get(text(v[10])), SKU: words.get(text(v[11])), Tier: int32(whole(v[12])), Time: whole(v[13]),
-		WindowEnd: whole(v[14]), Status: words.get(text(v[15])), Judged: whole(v[17]),
+		Filter: words.Get(text(v[2])), Door: whole(v[3]) == 1, Partition: int32(whole(v[5])), Offsets: []int64{whole(v[6])}, Kind: kindOf(text(v[9])),
+		Account: words.Get(text(v[10])), SKU: words.Get(text(v[11])), Tier: int32(whole(v[12])), Time: whole(v[13]),
+		WindowEnd: whole(v[14]), Status: words.Get(text(v[15])), Judged: whole(v[17]),
 	}
 	if v[8] != nil {
 		end := meter.LogPosition{Partition: int32(whole(v[7])), Offset: whole(v[8])}
@@ -193,17 +194,6 @@ func kindOf(word string) meter.Kind {
 		}
 	}
 	return meter.KindNone
-}
-
-// interner keeps one string for equal words.
-type interner map[string]string
-
-func (i interner) get(s string) string {
-	if known, ok := i[s]; ok {
-		return known
-	}
-	i[s] = s
-	return s
 }
 
 // whole is an integer of whatever width the engine chose; 0 for null.

@@ -78,8 +78,8 @@ func (e *Engine) Load(ctx context.Context, path string, m *meter.Meter, fits fun
 
 func (s *session) loadRows(ctx context.Context, path string, m *meter.Meter, provenance map[string]string, want string) (rows []meter.Row, err error) {
 	seal := newSeal(m)
-	words := interner{}
-	err = s.query(ctx, "SELECT * EXCLUDE (file_row_number) FROM read_parquet("+quote(path)+", hive_partitioning = false, file_row_number = true) ORDER BY file_row_number",
+	words := plainjson.Words{}
+	err = s.parquet(ctx, path,
 		func(names []string) error {
 			if !slices.EqualFunc(names, seal.columns, func(name string, c storedColumn) bool { return name == c.name }) {
 				return fmt.Errorf("%w: it has other columns", ErrSeal)
@@ -165,9 +165,9 @@ func appendCells(b []byte, cells []meter.PricedCell) []byte {
 }
 
 // loadedRow is the row that storedRow wrote.
-func loadedRow(m *meter.Meter, v []driver.Value, words interner) (meter.Row, error) {
+func loadedRow(m *meter.Meter, v []driver.Value, words plainjson.Words) (meter.Row, error) {
 	n := len(m.Event.Quantities)
-	r := meter.Row{RowKey: meter.RowKey{Account: words.get(text(v[0])), WindowEnd: whole(v[2])}}
+	r := meter.Row{RowKey: meter.RowKey{Account: words.Get(text(v[0])), WindowEnd: whole(v[2])}}
 	switch text(v[4]) {
 	case meter.Recomputed.String():
 		r.State = meter.Recomputed
@@ -185,7 +185,7 @@ func loadedRow(m *meter.Meter, v []driver.Value, words interner) (meter.Row, err
 	if r.Amount = meter.From64(whole(v[0])); v[0] == nil {
 		r.Amount, err = meter.ParseUSD128(text(v[1]))
 	}
-	r.Source, r.Unpriced = words.get(text(v[3])), whole(v[4])
+	r.Source, r.Unpriced = words.Get(text(v[3])), whole(v[4])
 	r.Usage.SetHash, err2 = strconv.ParseUint(text(v[5]), 16, 64)
 	r.Cells, err3 = loadedCells(r.RowKey, n, text(v[6]), words)
 	if err := errors.Join(err, err2, err3); err != nil {
@@ -194,7 +194,7 @@ func loadedRow(m *meter.Meter, v []driver.Value, words interner) (meter.Row, err
 	return r, nil
 }
 
-func loadedCells(key meter.RowKey, quantities int, text string, words interner) ([]meter.PricedCell, error) {
+func loadedCells(key meter.RowKey, quantities int, text string, words plainjson.Words) ([]meter.PricedCell, error) {
 	if cells, ok := quickCells(key, quantities, text, words); ok {
 		return cells, nil
 	}
@@ -214,15 +214,15 @@ func loadedCells(key meter.RowKey, quantities int, text string, words interner) 
 		if err != nil || len(c.Quantities) != quantities {
 			return nil, fmt.Errorf("cells of %s at window end %d: %w", key.Account, key.WindowEnd, ErrSeal)
 		}
-		cells[i].Cell = meter.Cell{CellKey: meter.CellKey{Account: key.Account, WindowEnd: key.WindowEnd, SKU: words.get(c.SKU), Tier: c.Tier},
+		cells[i].Cell = meter.Cell{CellKey: meter.CellKey{Account: key.Account, WindowEnd: key.WindowEnd, SKU: words.Get(c.SKU), Tier: c.Tier},
 			Usage: meter.Usage{Requests: c.Requests, Quantities: c.Quantities, SetHash: hash}}
 	}
 	return cells, nil
 }
 
 // quickCells reads cells written exactly as appendCells writes them, names without escapes; false leaves it to the JSON
-// reader, which is ten times slower.
-func quickCells(key meter.RowKey, quantities int, text string, words interner) ([]meter.PricedCell, bool) {
+// reader, which is slower.
+func quickCells(key meter.RowKey, quantities int, text string, words plainjson.Words) ([]meter.PricedCell, bool) {
 	n := strings.Count(text, `{"sku":"`)
 	cells, values := make([]meter.PricedCell, n), make([]int64, n*quantities)
 	p := plainjson.Scanner{Rest: text, OK: true}
@@ -231,22 +231,15 @@ func quickCells(key meter.RowKey, quantities int, text string, words interner) (
 		if i > 0 {
 			p.Want(",")
 		}
-		p.Want(`{"sku":"`)
-		sku := p.Text()
-		p.Want(`,"tier":`)
-		tier := p.Number()
-		p.Want(`,"requests":`)
-		requests := p.Number()
-		p.Want(`,"quantities":[`)
 		own := values[i*quantities : (i+1)*quantities : (i+1)*quantities]
-		p.Numbers(own)
+		sku, tier, requests := p.CellHead(own)
 		p.Want(`,"set_hash":"`)
 		hash, err := strconv.ParseUint(p.Text(), 16, 64)
 		p.Want("}")
-		if !p.OK || err != nil || tier != int64(int32(tier)) {
+		if !p.OK || err != nil {
 			return nil, false
 		}
-		cells[i].Cell = meter.Cell{CellKey: meter.CellKey{Account: key.Account, WindowEnd: key.WindowEnd, SKU: words.get(sku), Tier: int32(tier)},
+		cells[i].Cell = meter.Cell{CellKey: meter.CellKey{Account: key.Account, WindowEnd: key.WindowEnd, SKU: words.Get(sku), Tier: tier},
 			Usage: meter.Usage{Requests: requests, Quantities: own, SetHash: hash}}
 	}
 	p.Want("]")

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/gatewaymeter/gatewaymeter/internal/plainjson"
 	"github.com/gatewaymeter/gatewaymeter/meter"
 )
 
@@ -41,7 +42,7 @@ func TestStoredRows(t *testing.T) {
 	}
 	for i := range rows {
 		text := string(appendCells(nil, rows[i].Cells))
-		quick, ok := quickCells(rows[i].RowKey, 2, text, interner{})
+		quick, ok := quickCells(rows[i].RowKey, 2, text, plainjson.Words{})
 		if ok && !reflect.DeepEqual(quick, rows[i].Cells) || ok != (i < 2) {
 			t.Errorf("%s: quick says %v %v", text, ok, quick)
 		}
@@ -49,7 +50,7 @@ func TestStoredRows(t *testing.T) {
 	for _, bad := range []string{"", "[", `[{"sku":"x"}]`, `[{"sku":"x","tier":0,"requests":1,"quantities":[1],"set_hash":"00"}]`,
 		`[{"sku":"x","tier":0,"requests":1,"quantities":[1,2],"set_hash":"00"}] `, `[{"sku":"x","tier":0,"requests":1,"quantities":[1,2,3],"set_hash":"00"}]`,
 		`[{"sku":"x","tier":4294967296,"requests":1,"quantities":[1,2],"set_hash":"00"}]`, `[{"sku":"x","tier":0,"requests":1-1,"quantities":[1,2],"set_hash":"00"}]`} {
-		if cells, ok := quickCells(rows[0].RowKey, 2, bad, interner{}); ok {
+		if cells, ok := quickCells(rows[0].RowKey, 2, bad, plainjson.Words{}); ok {
 			t.Errorf("%s: %v", bad, cells)
 		}
 	}

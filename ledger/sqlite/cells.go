@@ -55,7 +55,7 @@ type storedCell struct {
 }
 
 // parseCells reads what appendCells wrote.
-func parseCells(text string, key meter.RowKey, width int, words interner) ([]meter.PricedCell, error) {
+func parseCells(text string, key meter.RowKey, width int, words plainjson.Words) ([]meter.PricedCell, error) {
 	if text == "[]" {
 		return nil, nil
 	}
@@ -85,7 +85,7 @@ func parseCells(text string, key meter.RowKey, width int, words interner) ([]met
 
 // quickCells reads cells in the form in which appendCells writes ordinary ones: names without escapes, amounts that fit 64
 // bits, everything priced. false leaves them to encoding/json.
-func quickCells(text string, key meter.RowKey, width int, words interner) ([]meter.PricedCell, bool) {
+func quickCells(text string, key meter.RowKey, width int, words plainjson.Words) ([]meter.PricedCell, bool) {
 	n := strings.Count(text, `{"sku":"`)
 	cells, values := make([]meter.PricedCell, n), make([]int64, n*width)
 	p := plainjson.Scanner{Rest: text, OK: true}
@@ -94,15 +94,8 @@ func quickCells(text string, key meter.RowKey, width int, words interner) ([]met
 		if i > 0 {
 			p.Want(",")
 		}
-		p.Want(`{"sku":"`)
-		sku := p.Text()
-		p.Want(`,"tier":`)
-		tier := p.Number()
-		p.Want(`,"requests":`)
-		requests := p.Number()
-		p.Want(`,"quantities":[`)
 		own := values[i*width : (i+1)*width : (i+1)*width]
-		p.Numbers(own)
+		sku, tier, requests := p.CellHead(own)
 		p.Want(`,"set_hash":`)
 		hash := p.Number()
 		p.Want(`,"amount":`)
@@ -110,29 +103,17 @@ func quickCells(text string, key meter.RowKey, width int, words interner) ([]met
 		p.Want(`,"source":"`)
 		source := p.Text()
 		p.Want("}")
-		if !p.OK || tier != int64(int32(tier)) {
+		if !p.OK {
 			return nil, false
 		}
 		cells[i] = meter.PricedCell{
 			Cell: meter.Cell{
-				CellKey: meter.CellKey{Account: key.Account, WindowEnd: key.WindowEnd, SKU: words.get(sku), Tier: int32(tier)},
+				CellKey: meter.CellKey{Account: key.Account, WindowEnd: key.WindowEnd, SKU: words.Get(sku), Tier: tier},
 				Usage:   meter.Usage{Requests: requests, Quantities: own, SetHash: uint64(hash)},
 			},
-			Priced: meter.Priced{Amount: meter.From64(amount), Source: words.get(source)},
+			Priced: meter.Priced{Amount: meter.From64(amount), Source: words.Get(source)},
 		}
 	}
 	p.Want("]")
 	return cells, p.OK && p.Rest == ""
-}
-
-// An interner keeps one copy of each word, so that a cell's name does not keep the text of its row alive.
-type interner map[string]string
-
-func (in interner) get(word string) string {
-	if known, ok := in[word]; ok {
-		return known
-	}
-	word = strings.Clone(word)
-	in[word] = word
-	return word
 }

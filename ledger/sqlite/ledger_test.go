@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gatewaymeter/gatewaymeter/internal/plainjson"
 	"github.com/gatewaymeter/gatewaymeter/meter"
 )
 
@@ -500,14 +501,14 @@ func TestQuickCells(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := string(appendCells(nil, c.cells, 2))
-			got, quick := quickCells(text, key, 2, interner{})
+			got, quick := quickCells(text, key, 2, plainjson.Words{})
 			if quick != c.quick {
 				t.Errorf("quick: %v, want %v: %s", quick, c.quick, text)
 			}
 			if quick {
 				same(t, "quick", got, c.cells)
 			}
-			all, err := parseCells(text, key, 2, interner{})
+			all, err := parseCells(text, key, 2, plainjson.Words{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -516,7 +517,7 @@ func TestQuickCells(t *testing.T) {
 	}
 	text := string(appendCells(nil, []meter.PricedCell{cell("gpt", meter.From64(5))}, 2))
 	for i := range text { // cut short, it is never taken for whole
-		if _, quick := quickCells(text[:i], key, 2, interner{}); quick {
+		if _, quick := quickCells(text[:i], key, 2, plainjson.Words{}); quick {
 			t.Errorf("%s is taken", text[:i])
 		}
 	}

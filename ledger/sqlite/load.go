@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/gatewaymeter/gatewaymeter/internal/plainjson"
 	"github.com/gatewaymeter/gatewaymeter/meter"
 )
 
@@ -64,7 +65,7 @@ func (l *Ledger) RowsByKey(ctx context.Context, keys []meter.RowKey) ([]meter.St
 
 func readRows(ctx context.Context, q querier, where string, args ...any) ([]meter.StoredRow, error) {
 	var list []meter.StoredRow
-	words := interner{}
+	words := plainjson.Words{}
 	err := each(ctx, q, `SELECT account, window_end, state, revision, requests, quantities, set_hash, amount, adjustment, source, unpriced,
 		published_requests, published_quantities, published_set_hash, published, live, card, list, cells
 		FROM gm_row WHERE `+where+` ORDER BY account, window_end`, args, func(scan func(...any) error) error {
@@ -80,7 +81,7 @@ func readRows(ctx context.Context, q querier, where string, args ...any) ([]mete
 		if r.Cells, err = parseCells(cells, r.RowKey, len(r.Usage.Quantities), words); err != nil {
 			return fmt.Errorf("row %q %d: %w", r.Account, r.WindowEnd, err)
 		}
-		r.Account, r.Source, r.Card, r.List = words.get(r.Account), words.get(r.Source), words.get(r.Card), words.get(r.List)
+		r.Account, r.Source, r.Card, r.List = words.Get(r.Account), words.Get(r.Source), words.Get(r.Card), words.Get(r.List)
 		list = append(list, r)
 		return nil
 	})
