@@ -32,9 +32,12 @@ func accountFlag(flags *pflag.FlagSet, name *string) {
 	flags.Var(accountName{name}, "account", "only this account")
 }
 
-// noteUnknownAccount says that an account for which nothing was found is not in the ledger at all, and which ones it may
-// have meant; without a ledger, or in a range without rows, there is nothing to say.
-func (a *app) noteUnknownAccount(ctx context.Context, o *folder, account string) (err error) {
+// noteNothing says why nothing was found: the log came to nothing, or the account (unless "") is not in the ledger at all,
+// and which ones it may have meant. Without a ledger, or in a range without rows, there is nothing to say.
+func (a *app) noteNothing(ctx context.Context, o *folder, account string) (err error) {
+	if o.Run.Ledger == "none" {
+		return nil
+	}
 	r, err := openLedger(ctx, o)
 	if errors.Is(err, sqlite.ErrMissing) {
 		return nil
@@ -42,14 +45,18 @@ func (a *app) noteUnknownAccount(ctx context.Context, o *folder, account string)
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	names, err := r.Accounts(ctx)
+	positions, err := r.Positions(ctx)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if name == account {
-			return nil
-		}
+	sum := sumOfPositions(positions)
+	a.noteNothingJudged(o.Meter, &sum)
+	if account == "" {
+		return nil
+	}
+	names, err := r.Accounts(ctx)
+	if err != nil || slices.Contains(names, account) {
+		return err
 	}
 	text := fmt.Sprintf("no account %s has rows in the ledger", quoted(account))
 	if near := nearest(account, names); len(near) > 0 {

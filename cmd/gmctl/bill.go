@@ -47,8 +47,8 @@ func (a *app) bill() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if len(rows) == 0 && account != "" {
-				if err := a.noteUnknownAccount(cmd.Context(), o, account); err != nil {
+			if len(rows) == 0 {
+				if err := a.noteNothing(cmd.Context(), o, account); err != nil {
 					return err
 				}
 			}

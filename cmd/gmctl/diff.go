@@ -115,8 +115,8 @@ func (a *app) runDiff(ctx context.Context, f *diffFlags, left, right string) (er
 	if err != nil {
 		return err
 	}
-	if f.account != "" && report.Summary.Compared == 0 {
-		if err := a.noteUnknownAccount(ctx, o, f.account); err != nil {
+	if report.Summary.Compared == 0 {
+		if err := a.noteNothing(ctx, o, f.account); err != nil {
 			return err
 		}
 	}

@@ -149,12 +149,14 @@ func (a *app) runRecompute(ctx context.Context, f *recomputeFlags) error {
 	if err := res.Summary.Check(); err != nil {
 		return fmt.Errorf("recompute: the buckets do not add up: %w", err)
 	}
-	if f.account != "" && len(res.Rows) == 0 {
-		if err := a.noteUnknownAccount(ctx, o, f.account); err != nil {
-			return err
-		}
+	if err := a.deliver(ctx, u, job, s, f, res); err != nil || len(res.Rows) > 0 {
+		return err
 	}
-	return a.deliver(ctx, u, job, s, f, res)
+	if s.from == nil && s.to == nil && nothingJudged(o.Meter, &res.Summary) != "" {
+		a.noteNothingJudged(o.Meter, &res.Summary)
+		return nil
+	}
+	return a.noteNothing(ctx, o, f.account)
 }
 
 // recompute runs a job on an engine.

@@ -78,11 +78,12 @@ func (a *app) printStatus(ctx context.Context, o *folder, format string) (err er
 	for _, l := range lost {
 		fmt.Fprintf(a.stdout, "lost: partition %d, offsets [%d, %d)\n", l.Partition, l.From, l.To)
 	}
-	var sum meter.Summary
-	for _, p := range positions {
-		sum.Add(&p.Summary)
+	sum := sumOfPositions(positions)
+	if err := (&summaryFormat{format: "text"}).print(a.stdout, &sum); err != nil {
+		return err
 	}
-	return (&summaryFormat{format: "text"}).print(a.stdout, &sum)
+	a.noteNothingJudged(o.Meter, &sum)
+	return nil
 }
 
 // slowest is the partition that holds the merge back: the lowest watermark of those that are not idle (R11).

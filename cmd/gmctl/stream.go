@@ -182,12 +182,16 @@ func (a *app) runStream(ctx context.Context, c *run.Config, f *streamFlags) erro
 	a.sayPrices(out.Repriced)
 	a.sayLoss(c, &out)
 	if n := out.Summary.DeadLetters(); n > 0 {
-		a.note("%s: kept with bytes and reason; see 'gmctl query \"from dead_letters\"'", plural(n, "dead letter"))
+		a.note("%s: kept with bytes and reason: %s; see 'gmctl query \"from dead_letters\"'", plural(n, "dead letter"), clean(reasonsText(c.Meter, &out.Summary)))
 	}
 	if !f.summary.json() {
 		a.tell("%s: %s read by this run, %s, %s", cell(out.Topic), plural(out.Records, "record"), plural(out.Firings, "firing"), plural(out.Files, "archive file"))
 	}
-	return f.summary.print(a.stdout, &out.Summary)
+	if err := f.summary.print(a.stdout, &out.Summary); err != nil {
+		return err
+	}
+	a.noteNothingJudged(c.Meter, &out.Summary) // last, where it is seen
+	return nil
 }
 
 // diskFull reports whether err is about a disk without room, of the archive or of the ledger.

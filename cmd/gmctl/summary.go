@@ -53,9 +53,7 @@ func summaryText(s *meter.Summary) string { return strings.Join(summaryParts(s),
 
 // summaryParts names every bucket that is not empty, and shows that they add up.
 func summaryParts(s *meter.Summary) []string {
-	doors := words(
-		count{"dead letter", s.DeadLetters()}, count{"tombstone", s.Tombstone}, count{"ignored record", s.Ignored}, count{"tick", s.Tick}, count{"event", s.Event})
-	parts := []string{plural(s.Read, "record") + " = " + doors}
+	parts := []string{plural(s.Read, "record") + " = " + doorWords(s)}
 	if s.Event > 0 {
 		parts = append(parts, plural(s.Event, "event")+" = "+words(
 			count{"counted", s.Counted}, count{"progress", s.Progress}, count{"filtered", s.Filtered}, count{"late", s.Late}, count{"duplicate", s.Duplicate},
@@ -65,6 +63,11 @@ func summaryParts(s *meter.Summary) []string {
 		parts = append(parts, fmt.Sprintf("%s abandoned, %d of them superseded in time", plural(s.Abandoned, "request"), s.Superseded))
 	}
 	return parts
+}
+
+// doorWords are the buckets at the door (R2).
+func doorWords(s *meter.Summary) string {
+	return words(count{"dead letter", s.DeadLetters()}, count{"tombstone", s.Tombstone}, count{"ignored record", s.Ignored}, count{"tick", s.Tick}, count{"event", s.Event})
 }
 
 // count is how many records went one way; what is a noun, or a word that has no plural.

@@ -16,7 +16,11 @@ func (a *app) validate() *cobra.Command {
 		GroupID: groupSetup,
 		Short:   "Check the meter and its rates: every fault at once, and what is legal but dangerous",
 		Example: "  gmctl validate\n  gmctl validate -m other/gatewaymeter.yaml",
-		RunE: func(*cobra.Command, []string) error {
+		Long: `validate checks the meter file and its rate cards, and tries the meter on the
+first 1,000 records of run.source where that is a file: how many are dead
+letters and why, kinds and quantities that none of them has, skus without a
+rate. Exit 1 if a file is wrong; what is legal but dangerous is a warning.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := meter.Load(a.meterPath)
 			var faults meter.Faults
 			switch {
@@ -32,12 +36,22 @@ func (a *app) validate() *cobra.Command {
 				return err
 			}
 			warnings := append(meterWarnings(m), pricing.Warnings(m, card)...)
+			tried, err := readSample(cmd.Context(), m, (&folder{Meter: m}).path(m.Run.Source))
+			switch {
+			case err != nil:
+				warnings = append(warnings, "run.source cannot be read: "+err.Error())
+			case tried != nil:
+				warnings = append(warnings, tried.warnings(card, list)...)
+			}
 			for _, w := range warnings {
 				a.tell("warning: %s", clean(w))
 			}
 			a.tell("%s: right, %s; version %s, %s (revision %s)", m.Path, plural(len(warnings), "warning"), m.Version(), plural(len(card.Rates), "rate"), card.Revision)
 			if list != nil {
 				a.tell("list prices: %s (revision %s)", plural(len(list.Rates), "rate"), list.Revision)
+			}
+			if tried != nil {
+				a.tell("tried on %s: the first %s = %s", clean(tried.name), plural(tried.sum.Read, "record"), doorWords(&tried.sum))
 			}
 			return nil
 		},
