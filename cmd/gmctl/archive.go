@@ -32,36 +32,52 @@ func (a *app) archiveList() *cobra.Command {
 			if err := format.check(); err != nil {
 				return err
 			}
-			o, err := a.open()
+			o, err := a.openUnpriced()
 			if err != nil {
 				return err
 			}
-			arc, _, err := openArchive(cmd.Context(), o)
+			arc, err := openArchive(cmd.Context(), o, a.openHeads)
 			if err != nil {
 				return err
 			}
 			return a.listArchive(arc, format.format)
 		},
 	}
+	a.archiveFlag(cmd)
+	a.ledgerFlag(cmd)
 	format.flags(cmd)
 	return cmd
 }
 
+// A ledgerOpener is openLedger, or openHeads where the ledger may be of another version of the meter.
+type ledgerOpener func(context.Context, *folder) (*sqlite.Reader, error)
+
+// openHeads opens the ledger for where the archive has to end, whatever meter it is of: an archive keeps the meters of its
+// files. That the meter file is another one by now is said.
+func (a *app) openHeads(ctx context.Context, o *folder) (*sqlite.Reader, error) {
+	r, err := openAnyLedger(ctx, o)
+	if err == nil && !ofMeter(r, o) {
+		a.note("the meter file differs from the one that ledger and archive were written under (%.16s, it is %.16s now): the archive is held against the meters that it keeps in _meta",
+			r.About.Fingerprint, o.Fingerprint)
+	}
+	return r, err
+}
+
 // openArchive lists the folder's archive against the ledger's heads, where there is a ledger.
-func openArchive(ctx context.Context, o *folder) (*archive.Archive, archive.Heads, error) {
+func openArchive(ctx context.Context, o *folder, open ledgerOpener) (*archive.Archive, error) {
 	dir, err := o.archivePath(o.Run.Archive)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	heads, err := ledgerHeads(ctx, o)
+	heads, err := ledgerHeads(ctx, o, open)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	arc, err := archive.Open(archive.Dir(dir), heads)
 	if err != nil {
-		return nil, nil, noArchive(err, heads)
+		return nil, noArchive(err, heads)
 	}
-	return arc, heads, nil
+	return arc, nil
 }
 
 // noArchive says what to do about an archive that cannot be opened: a ledger that has archived is never archived again.
@@ -75,11 +91,11 @@ func noArchive(err error, heads archive.Heads) error {
 }
 
 // ledgerHeads are the ends of the archive's chains as the ledger has them; nil without a ledger.
-func ledgerHeads(ctx context.Context, o *folder) (heads archive.Heads, err error) {
+func ledgerHeads(ctx context.Context, o *folder, open ledgerOpener) (heads archive.Heads, err error) {
 	if o.Run.Ledger == "none" {
 		return nil, nil
 	}
-	r, err := openLedger(ctx, o)
+	r, err := open(ctx, o)
 	if errors.Is(err, sqlite.ErrMissing) {
 		return nil, nil
 	} else if err != nil {
@@ -139,7 +155,7 @@ func (a *app) listArchive(arc *archive.Archive, format string) error {
 }
 
 func (a *app) archiveVerify() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Prove the archive complete: no gap, overlap, changed byte, missing tail",
 		Long: `verify reads every file whole: the hash chain through the footers to the
@@ -148,7 +164,7 @@ prior_max_reach), every row count. It needs no trust in the program that wrote
 them but this one. Exit 1 if it finds a fault.`,
 		Example: "  gmctl archive verify",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o, err := a.open()
+			o, err := a.openUnpriced()
 			if err != nil {
 				return err
 			}
@@ -156,7 +172,7 @@ them but this one. Exit 1 if it finds a fault.`,
 			if err != nil {
 				return err
 			}
-			heads, err := ledgerHeads(cmd.Context(), o)
+			heads, err := ledgerHeads(cmd.Context(), o, a.openHeads)
 			if err != nil {
 				return err
 			}
@@ -168,6 +184,9 @@ them but this one. Exit 1 if it finds a fault.`,
 			return a.printVerify(report)
 		},
 	}
+	a.archiveFlag(cmd)
+	a.ledgerFlag(cmd)
+	return cmd
 }
 
 // verifyOptions gives verify a decoder for the meter at hand and for every version that the archive keeps.
@@ -196,7 +215,7 @@ func verifyOptions(o *folder, fsys archive.FS, heads archive.Heads) archive.Veri
 			return m.Fingerprint, nil
 		},
 		Revision: func(text []byte) (string, error) {
-			card, err := pricing.Parse(o.Meter, "_meta/rates", text)
+			card, err := pricing.Parse(&meter.Meter{}, "_meta/rates", text) // of whatever meter: a revision is of the rates alone
 			if err != nil {
 				return "", err
 			}

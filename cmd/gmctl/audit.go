@@ -44,7 +44,7 @@ func openAudit(ctx context.Context, o *folder, prices string) (*audit, error) {
 	if err != nil {
 		return nil, err
 	}
-	arc, _, err := openArchive(ctx, o)
+	arc, err := openArchive(ctx, o, openLedger)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +65,10 @@ func openAudit(ctx context.Context, o *folder, prices string) (*audit, error) {
 				u.whole = u.whole || f.Fingerprint != o.Fingerprint
 			}
 		}
+	}
+	if !u.decodedBy(o.EventFingerprint) {
+		err := fmt.Errorf("archive %s was written under a meter with another `event:` part: its columns are not what this one reads", dir)
+		return nil, hint(err, "bring that meter file back, or count the log into another run.archive and run.ledger; under the former meter 'gmctl diff ledger archive:METER_FILE' says what this one would bill")
 	}
 	return u, u.pricesUsed(prices)
 }

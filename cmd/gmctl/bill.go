@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +38,7 @@ func (a *app) bill() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			from, to, err := rng.bounds(o.Window.Size, time.Now())
+			from, to, err := a.bounds(&rng, o.Window.Size)
 			if err != nil {
 				return err
 			}
@@ -59,6 +58,7 @@ func (a *app) bill() *cobra.Command {
 		},
 	}
 	rng.flags(cmd)
+	a.ledgerFlag(cmd)
 	format.flags(cmd)
 	accountFlag(cmd.Flags(), &account)
 	cmd.Flags().StringVar(&by, "by", "", "account: one row an account, its windows folded; sku: one row a sku and tier")
@@ -79,6 +79,19 @@ func group(m *meter.Meter, rows []meter.Row, by grouping) ([]meter.Row, error) {
 
 // openLedger opens the folder's ledger for reading and checks that it is of this meter.
 func openLedger(ctx context.Context, o *folder) (*sqlite.Reader, error) {
+	r, err := openAnyLedger(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if !ofMeter(r, o) {
+		err := fmt.Errorf("ledger %s holds verdicts of another version of the meter (%.16s, the file says %.16s)", o.Run.Ledger, r.About.Fingerprint, o.Fingerprint)
+		return nil, errors.Join(hint(err, "restore the meter file, or name a new file in run.ledger (sqlite:NEW.db) and run 'gmctl stream'"), r.Close())
+	}
+	return r, nil
+}
+
+// openAnyLedger opens the folder's ledger whatever meter it is of.
+func openAnyLedger(ctx context.Context, o *folder) (*sqlite.Reader, error) {
 	path, err := o.ledgerPath(o.Run.Ledger)
 	if err != nil {
 		return nil, err
@@ -86,15 +99,11 @@ func openLedger(ctx context.Context, o *folder) (*sqlite.Reader, error) {
 	r, err := sqlite.OpenReader(ctx, path)
 	if errors.Is(err, sqlite.ErrMissing) {
 		return nil, hint(err, "run 'gmctl stream' first")
-	} else if err != nil {
-		return nil, err
 	}
-	if r.About.Fingerprint != o.Fingerprint {
-		err := fmt.Errorf("ledger %s holds verdicts of another version of the meter (%.16s, the file says %.16s)", path, r.About.Fingerprint, o.Fingerprint)
-		return nil, errors.Join(hint(err, "restore the meter file, or name a new file in run.ledger (sqlite:NEW.db) and run 'gmctl stream'"), r.Close())
-	}
-	return r, nil
+	return r, err
 }
+
+func ofMeter(r *sqlite.Reader, o *folder) bool { return r.About.Fingerprint == o.Fingerprint }
 
 func billRows(ctx context.Context, o *folder, g sqlite.Range, asOf int64) (rows []meter.Row, err error) {
 	r, err := openLedger(ctx, o)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -63,6 +62,8 @@ Without arguments: the ledger against the recompute of the archive. A side is
 		},
 	}
 	f.rng.flags(cmd)
+	a.archiveFlag(cmd)
+	a.ledgerFlag(cmd)
 	f.format.flags(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.truth, "truth", string(batch.AsStreamed), "of the recompute: as-streamed (is the stream right?) or complete (what does the lateness policy cost?)")
@@ -92,7 +93,7 @@ func (a *app) runDiff(ctx context.Context, f *diffFlags, left, right string) (er
 	}
 	s := &sides{app: a, folder: o, flags: f}
 	defer func() { err = errors.Join(err, s.close()) }()
-	from, to, err := f.rng.bounds(o.Window.Size, time.Now())
+	from, to, err := a.bounds(&f.rng, o.Window.Size)
 	if err != nil {
 		return err
 	}

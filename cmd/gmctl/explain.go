@@ -52,6 +52,8 @@ where it stands. An identity of several fields is given part by part.`,
 			return life.WriteText(a.page())
 		},
 	}
+	a.archiveFlag(cmd)
+	a.ledgerFlag(cmd)
 	format.flags(cmd)
 	return cmd
 }

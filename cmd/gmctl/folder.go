@@ -21,14 +21,50 @@ type folder struct {
 	card, list *pricing.Card
 }
 
-// open reads the meter of the command line and its cards.
-func (a *app) open() (*folder, error) { return openMeter(a.meterPath) }
+// open reads the meter of the command line and its cards; --ledger and --archive override what it says of them.
+func (a *app) open() (*folder, error) {
+	o, err := openMeter(a.meterPath)
+	if err != nil {
+		return nil, err
+	}
+	a.override(o)
+	return o, nil
+}
 
-func openMeter(path string) (*folder, error) {
+// openUnpriced is open without the cards, for what prices nothing.
+func (a *app) openUnpriced() (*folder, error) {
+	m, err := loadMeter(a.meterPath)
+	if err != nil {
+		return nil, err
+	}
+	o := &folder{Meter: m}
+	a.override(o)
+	return o, nil
+}
+
+func (a *app) override(o *folder) {
+	o.Run.Ledger, o.Run.Archive = orElse(a.ledgerURL, o.Run.Ledger), orElse(a.archiveDir, o.Run.Archive)
+}
+
+func (a *app) ledgerFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.ledgerURL, "ledger", "", "sqlite:FILE, relative to the meter file (default run.ledger)")
+}
+
+func (a *app) archiveFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.archiveDir, "archive", "", "folder of the archive, relative to the meter file (default run.archive)")
+}
+
+func loadMeter(path string) (*meter.Meter, error) {
 	m, err := meter.Load(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, hint(err, "run it in a folder with a gatewaymeter.yaml, name one with -m, or make one with 'gmctl init DIR'")
-	} else if err != nil {
+	}
+	return m, err
+}
+
+func openMeter(path string) (*folder, error) {
+	m, err := loadMeter(path)
+	if err != nil {
 		return nil, err
 	}
 	card, list, err := pricing.Load(m)
@@ -87,14 +123,16 @@ func (r *timeRange) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.toText, "to", "", "end of the range, exclusive; whole windows inside the range are meant")
 }
 
-// bounds is the range in ms, nil where it is open, cut to whole windows.
-func (r *timeRange) bounds(window int64, now time.Time) (from, to *int64, err error) {
+// bounds is the range in ms, nil where it is open, cut to whole windows: if that changes it, it is said.
+func (a *app) bounds(r *timeRange, window int64) (from, to *int64, err error) {
+	now := time.Now()
 	if from, err = parseTime("--from", r.fromText, now); err != nil {
 		return nil, nil, err
 	}
 	if to, err = parseTime("--to", r.toText, now); err != nil {
 		return nil, nil, err
 	}
+	cut := from != nil && *from%window != 0 || to != nil && *to%window != 0
 	if from != nil && to != nil && *from > *to {
 		return nil, nil, fmt.Errorf("--from %s is after --to %s", r.fromText, r.toText)
 	}
@@ -106,6 +144,16 @@ func (r *timeRange) bounds(window int64, now time.Time) (from, to *int64, err er
 	}
 	if from != nil && to != nil && *from >= *to {
 		return nil, nil, hint(fmt.Errorf("no whole window lies between --from %s and --to %s", r.fromText, r.toText), "a window is %s long", time.Duration(window)*time.Millisecond)
+	}
+	if cut {
+		var taken []string
+		if from != nil {
+			taken = append(taken, "from "+meter.Time(*from))
+		}
+		if to != nil {
+			taken = append(taken, "to "+meter.Time(*to))
+		}
+		a.note("whole windows of %s are meant: the range taken is %s", time.Duration(window)*time.Millisecond, strings.Join(taken, " "))
 	}
 	return from, to, nil
 }
@@ -126,6 +174,9 @@ func parseTime(flag, text string, now time.Time) (*int64, error) {
 		return nil, nil
 	}
 	bad := hint(fmt.Errorf("%s %q is no time", flag, clip(text)), "write 2026-01-01T00:00:00Z, 2026-01-01, -24h, or milliseconds since 1970")
+	if zoned := withZone(text); zoned != "" {
+		bad = hint(fmt.Errorf("%s %q has no zone", flag, clip(text)), "write %s for UTC, or an offset such as +01:00 in place of the Z", zoned)
+	}
 	if strings.HasPrefix(text, "-") {
 		if d, err := time.ParseDuration(text); err == nil {
 			ms := now.Add(d).UnixMilli()
@@ -146,6 +197,16 @@ func parseTime(flag, text string, now time.Time) (*int64, error) {
 		return nil, bad
 	}
 	return &ms, nil
+}
+
+// withZone is a time that lacks nothing but the zone, or seconds and zone, as a time in UTC; "" for any other text.
+func withZone(text string) string {
+	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.Format("2006-01-02T15:04:05.999Z")
+		}
+	}
+	return ""
 }
 
 // isURL tells kafka://... and s3://... from a file.

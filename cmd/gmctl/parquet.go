@@ -19,8 +19,7 @@ import (
 	"github.com/gatewaymeter/gatewaymeter/meter"
 )
 
-// rowsParquet writes rows as Parquet with the columns of CSV; amounts are exact text, the total an integer of
-// pico-dollars too (null where it does not fit).
+// rowsParquet writes rows as Parquet with the columns of CSV, amounts as exact text.
 func rowsParquet(ctx context.Context, w io.Writer, m *meter.Meter, rows []meter.Row, by grouping) error {
 	if terminalWidth(w) > 0 {
 		return hint(errors.New("a Parquet file is no text for a terminal"), "redirect it: > rows.parquet")
@@ -30,20 +29,24 @@ func rowsParquet(ctx context.Context, w io.Writer, m *meter.Meter, rows []meter.
 		return err
 	}
 	defer os.RemoveAll(dir)
-	columns, order := []string{"account VARCHAR"}, "account, window_end"
+	columns, order := rowColumns(m, by, true), "account, window_end"
 	if by == bySKU {
-		columns, order = append(columns, "sku VARCHAR", "tier INTEGER"), order+", sku, tier"
+		order += ", sku, tier"
 	}
-	columns = append(columns, "window_start BIGINT", "window_end BIGINT", "state VARCHAR", "revision BIGINT", "requests BIGINT")
-	for _, name := range m.QuantityColumns("account", "sku", "tier", "window_start", "window_end", "state", "revision", "requests", "amount_usd",
-		"adjustment_usd", "total_usd", "total_pico", "price_source", "unpriced_requests", "set_hash") {
-		columns = append(columns, `"`+name+`" BIGINT`)
+	var types []string
+	for _, c := range columns {
+		types = append(types, `"`+c.name+`" `+c.sqlType)
 	}
-	columns = append(columns, "amount_usd VARCHAR", "adjustment_usd VARCHAR", "total_usd VARCHAR", "total_pico BIGINT", "price_source VARCHAR",
-		"unpriced_requests BIGINT", "set_hash VARCHAR")
 	path := filepath.Join(dir, "rows.parquet")
 	engine := duckdb.New(duckdb.Config{TempDir: dir})
-	if err := engine.WriteParquet(ctx, path, columns, order, len(rows), func(i int) []driver.Value { return parquetRow(m, &rows[i], by) }, nil); err != nil {
+	row := func(i int) []driver.Value {
+		values := make([]driver.Value, len(columns))
+		for k, c := range columns {
+			values[k] = c.of(&rows[i])
+		}
+		return values
+	}
+	if err := engine.WriteParquet(ctx, path, types, order, len(rows), row, nil); err != nil {
 		return err
 	}
 	file, err := os.Open(path)
@@ -52,23 +55,6 @@ func rowsParquet(ctx context.Context, w io.Writer, m *meter.Meter, rows []meter.
 	}
 	_, err = io.Copy(w, file)
 	return errors.Join(err, file.Close())
-}
-
-func parquetRow(m *meter.Meter, r *meter.Row, by grouping) []driver.Value {
-	values := []driver.Value{r.Account}
-	if by == bySKU {
-		values = append(values, r.Cells[0].SKU, r.Cells[0].Tier)
-	}
-	values = append(values, r.WindowStart(m), r.WindowEnd, r.State.String(), r.Revision, r.Usage.Requests)
-	for q := range m.Event.Quantities {
-		values = append(values, r.Usage.Quantities[q])
-	}
-	total := r.Total()
-	var pico driver.Value
-	if n, fits := total.Int64(); fits {
-		pico = n
-	}
-	return append(values, r.Amount.USD(), r.Adjustment.USD(), total.USD(), pico, r.Source, r.Unpriced, fmt.Sprintf("%016x", r.Usage.SetHash))
 }
 
 // parquetLines is a Parquet file as JSON lines, for a reader of those: whole numbers, text and times as they are. Only

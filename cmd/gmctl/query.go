@@ -71,6 +71,8 @@ for a plain DuckDB; with SQL only the ledger's that it names, and the SQL.`,
 			return a.runQuery(cmd.Context(), u, text, format.format)
 		},
 	}
+	a.archiveFlag(cmd)
+	a.ledgerFlag(cmd)
 	format.flags(cmd)
 	cmd.Flags().BoolVar(&printViews, "print-views", false, "print what makes these names in a plain DuckDB: views of the files, tables of the ledger")
 	return cmd

@@ -49,6 +49,8 @@ and program are those they were made with, and runs it again otherwise.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runRecompute(cmd.Context(), &f) },
 	}
 	f.rng.flags(cmd)
+	a.archiveFlag(cmd)
+	a.ledgerFlag(cmd)
 	f.format.flags(cmd)
 	f.summary.flags(cmd)
 	fl := cmd.Flags()
@@ -67,7 +69,7 @@ and program are those they were made with, and runs it again otherwise.`,
 }
 
 // scope is what the flags ask for.
-func (f *recomputeFlags) scope(o *folder) (scope, error) {
+func (f *recomputeFlags) scope(a *app, o *folder) (scope, error) {
 	s := scope{truth: batch.Truth(f.truth), account: f.account, unpruned: f.engine == "oracle"}
 	if s.truth != batch.AsStreamed && s.truth != batch.Complete {
 		return s, hint(fmt.Errorf("--truth %q is unknown", clip(f.truth)), "use as-streamed or complete")
@@ -79,7 +81,7 @@ func (f *recomputeFlags) scope(o *folder) (scope, error) {
 		s.drain = &f.drain
 	}
 	var err error
-	if s.from, s.to, err = f.rng.bounds(o.Window.Size, time.Now()); err != nil {
+	if s.from, s.to, err = a.bounds(&f.rng, o.Window.Size); err != nil {
 		return s, err
 	}
 	if f.horizon == "" {
@@ -119,7 +121,7 @@ func (a *app) runRecompute(ctx context.Context, f *recomputeFlags) error {
 	if err != nil {
 		return err
 	}
-	s, err := f.scope(o)
+	s, err := f.scope(a, o)
 	if err != nil {
 		return err
 	}
@@ -225,6 +227,9 @@ func (a *app) deliver(ctx context.Context, u *audit, job *batch.Job, s scope, f 
 			fmt.Fprintf(a.stdout, "incomplete: %s a quantity without a price\n", pluralVerb(unpriced, "request", "has", "have"))
 		}
 		a.sayMark(job)
+		if f.summary.format == "text" && (s.from != nil || s.to != nil || s.account != "") {
+			a.tell("all that was read, whatever its window and account:")
+		}
 	}
 	return f.summary.print(a.stdout, &res.Summary)
 }

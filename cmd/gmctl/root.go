@@ -32,6 +32,8 @@ type app struct {
 	program   string // as it was invoked, for commands that are printed
 	chdir     string // -C
 	meterPath string // -m
+
+	ledgerURL, archiveDir string // --ledger and --archive of the verbs that read them
 }
 
 const defaultMeter = "gatewaymeter.yaml"

@@ -6,7 +6,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -82,28 +81,26 @@ func (f *rowFormat) print(ctx context.Context, w io.Writer, m *meter.Meter, rows
 
 func rowsCSV(w io.Writer, m *meter.Meter, rows []meter.Row, by grouping) error {
 	out := csv.NewWriter(w)
-	head := []string{"account"}
-	if by == bySKU {
-		head = append(head, "sku", "tier")
+	columns := rowColumns(m, by, false)
+	line := make([]string, len(columns))
+	for i, c := range columns {
+		line[i] = c.name
 	}
-	head = append(head, "window_start", "window_end", "state", "revision", "requests")
-	tail := []string{"amount_usd", "adjustment_usd", "total_usd", "price_source", "unpriced_requests", "set_hash"}
-	quantities := m.QuantityColumns(append([]string{"sku", "tier"}, slices.Concat(head, tail)...)...)
-	if err := out.Write(slices.Concat(head, quantities, tail)); err != nil {
+	if err := out.Write(line); err != nil {
 		return err
 	}
 	for i := range rows {
-		r := &rows[i]
-		rec := []string{r.Account}
-		if by == bySKU {
-			rec = append(rec, r.Cells[0].SKU, strconv.Itoa(int(r.Cells[0].Tier)))
+		for k, c := range columns {
+			switch v := c.of(&rows[i]).(type) {
+			case string:
+				line[k] = v
+			case int64:
+				if line[k] = strconv.FormatInt(v, 10); c.isTime {
+					line[k] = meter.Time(v)
+				}
+			}
 		}
-		rec = append(rec, meter.Time(r.WindowStart(m)), meter.Time(r.WindowEnd), r.State.String(), strconv.FormatInt(r.Revision, 10), strconv.FormatInt(r.Usage.Requests, 10))
-		for q := range m.Event.Quantities {
-			rec = append(rec, strconv.FormatInt(r.Usage.Quantities[q], 10))
-		}
-		rec = append(rec, r.Amount.USD(), r.Adjustment.USD(), r.Total().USD(), r.Source, strconv.FormatInt(r.Unpriced, 10), fmt.Sprintf("%016x", r.Usage.SetHash))
-		if err := out.Write(rec); err != nil {
+		if err := out.Write(line); err != nil {
 			return err
 		}
 	}
@@ -120,7 +117,12 @@ func rowsTable(w io.Writer, columns int, rows []meter.Row, by grouping) error {
 	if by == bySKU {
 		heads = append(heads, "sku", ">tier")
 	}
-	t := newTable(append(heads, "window end", "state", ">rev", ">requests", ">total", "prices", "note")...)
+	if by == byAccount { // of many windows: which the range says
+		heads = append(heads, "state")
+	} else {
+		heads = append(heads, "window end", "state", ">rev")
+	}
+	t := newTable(append(heads, ">requests", ">total", "prices", "note")...)
 	var total meter.Int128
 	var requests, unpriced int64
 	notes := false
@@ -135,7 +137,12 @@ func rowsTable(w io.Writer, columns int, rows []meter.Row, by grouping) error {
 		if !r.Adjustment.IsZero() {
 			note, notes = "adjusted "+r.Adjustment.Dollars(), true
 		}
-		t.row(append(line, meter.Time(r.WindowEnd), r.State.String(), text(r.Revision), text(r.Usage.Requests), r.Total().Dollars(), r.Source, note)...)
+		if by == byAccount {
+			line = append(line, r.State.String())
+		} else {
+			line = append(line, meter.Time(r.WindowEnd), r.State.String(), text(r.Revision))
+		}
+		t.row(append(line, text(r.Usage.Requests), r.Total().Dollars(), r.Source, note)...)
 	}
 	if !notes {
 		t.dropLast()

@@ -29,6 +29,7 @@ func (a *app) status() *cobra.Command {
 			return a.printStatus(cmd.Context(), o, format.format)
 		},
 	}
+	a.ledgerFlag(cmd)
 	format.flags(cmd)
 	return cmd
 }
