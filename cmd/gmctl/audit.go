@@ -68,7 +68,7 @@ func openAudit(ctx context.Context, o *folder, prices string) (*audit, error) {
 	}
 	if !u.decodedBy(o.EventFingerprint) {
 		err := fmt.Errorf("archive %s was written under a meter with another `event:` part: its columns are not what this one reads", dir)
-		return nil, hint(err, "bring that meter file back, or count the log into another run.archive and run.ledger; under the former meter 'gmctl diff ledger archive:METER_FILE' says what this one would bill")
+		return nil, hint(err, "bring that meter file back, or count the log into another run.archive and run.ledger; diff ledger archive:THIS_FILE with the former file as -m says what this one would bill")
 	}
 	return u, u.pricesUsed(prices)
 }

@@ -86,7 +86,7 @@ func TestStoredRecompute(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			write(t, m, strings.Replace(string(text), "max_ahead: 5m", "max_ahead: 6m", 1))
+			write(t, m, strings.Replace(string(text), "allowed_lateness: 2m", "allowed_lateness: 3m", 1))
 			if err := os.Remove(filepath.Join(dir, "gatewaymeter.db")); err != nil { // it would refuse the meter
 				t.Fatal(err)
 			}
