@@ -12,6 +12,9 @@ import (
 	"github.com/gatewaymeter/gatewaymeter/meter"
 )
 
+// ErrChain is an archive that does not end as the head says, so that nothing can follow it.
+var ErrChain = errors.New("the archive cannot be continued")
+
 // Resume prepares a partition for its one owner to go on writing behind head (the committed one; for a partition
 // without a position what NewWriter says): it sweeps what a crash left in the making, and takes over files that
 // were published and whose head was not committed. The head it returns is behind those; its checkpoint is still
@@ -57,20 +60,20 @@ func isHead(fsys FS, files []placed, head meter.ArchiveHead) error {
 	}
 	i := slices.IndexFunc(files, func(p placed) bool { return p.name == head.File })
 	if i < 0 {
-		return fmt.Errorf("the last file, %s, is not there: an archive that lost it cannot be continued", head.File)
+		return fmt.Errorf("%w: the last file, %s, is not there", ErrChain, head.File)
 	}
 	f, err := readFile(fsys, head.File, planCache{})
 	if err != nil {
 		return err
 	}
 	if f.Next != head.Next || f.CumulativeRows != head.Rows {
-		return fmt.Errorf("%s ends at offset %d with %d rows so far, not at %d with %d: it is another archive's", head.File, f.Next, f.CumulativeRows, head.Next, head.Rows)
+		return fmt.Errorf("%w: %s ends at offset %d with %d rows so far, not at %d with %d: it is another archive's", ErrChain, head.File, f.Next, f.CumulativeRows, head.Next, head.Rows)
 	}
 	if i+1 < len(files) && files[i+1].first >= head.Next {
 		return nil // the file behind it says what its hash has to be
 	}
 	if sum, err := f.Hash(); err != nil || sum != head.SHA256 {
-		return errors.Join(err, fmt.Errorf("the sha256 of %s is %s, not %s: it was changed, or is another archive's", head.File, sum, head.SHA256))
+		return errors.Join(err, fmt.Errorf("%w: the sha256 of %s is %s, not %s: it was changed, or is another archive's", ErrChain, head.File, sum, head.SHA256))
 	}
 	return nil
 }
@@ -82,7 +85,7 @@ func takeOver(d *dirs, p placed, head meter.ArchiveHead) (meter.ArchiveHead, err
 		return head, err
 	}
 	if f.First != head.Next || f.PrevName != head.File || f.PrevSHA256 != head.SHA256 || f.CumulativeRows != head.Rows+f.Rows {
-		return head, fmt.Errorf("%s, [%d, %d) behind %q, does not follow %q, which ends at %d", f.Name, f.First, f.Next, f.PrevName, head.File, head.Next)
+		return head, fmt.Errorf("%w: %s, [%d, %d) behind %q, does not follow %q, which ends at %d", ErrChain, f.Name, f.First, f.Next, f.PrevName, head.File, head.Next)
 	}
 	if err := d.ensure(path.Dir(f.Name)); err != nil {
 		return head, err

@@ -30,14 +30,14 @@ func life() *Life {
 
 func TestExplainText(t *testing.T) {
 	var out bytes.Buffer
-	if err := life().WriteText(&out); err != nil {
+	if err := life().WriteText(&out, 0); err != nil {
 		t.Fatal(err)
 	}
 	want := `r-17 in tenant-cost
 windows of 1m, lateness 2m, out-of-orderness 20s, abandoned after 5m
 
 requests/0@3 start of 2026-01-01T00:00:10Z, logged 2026-01-01T00:00:10.2Z, met
-watermark none yet
+no watermark yet
     acme gpt prompt_tokens=10 cached_tokens=2
     counted (R7): abandoned: no end by 2026-01-01T00:05:10Z (start + 5m); judged
     at watermark 2026-01-01T00:04:00Z, before its window is final at
@@ -114,7 +114,7 @@ func TestExplainJSON(t *testing.T) {
 		len(v.AsStreamed[0].Prices) != 2 || len(v.Ledger) != 1 || len(v.Recompute) != 0 || len(v.Complete) != 1 {
 		t.Errorf("%+v", v)
 	}
-	if err := l.WriteText(&text); err != nil {
+	if err := l.WriteText(&text, 0); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range strings.Split(text.String(), "\n") {

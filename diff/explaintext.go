@@ -12,8 +12,8 @@ import (
 
 // WriteText tells a life to a person: every record with its position and the watermark it met, what the rules make of
 // it, what it costs, and where it stands. At most 80 columns; text from outside is escaped.
-func (l *Life) WriteText(w io.Writer) error {
-	t := table{w: bufio.NewWriter(w)}
+func (l *Life) WriteText(w io.Writer, columns int) error {
+	t := table{w: bufio.NewWriter(w), prose: columns}
 	t.wrap("", refText(l.ID)+" in "+printable(l.Meter))
 	settings := fmt.Sprintf("windows of %s, lateness %s, out-of-orderness %s", span(l.WindowSize), span(l.Lateness), span(l.MaxOutOfOrderness))
 	if l.AbandonAfter > 0 {
@@ -36,6 +36,17 @@ func (l *Life) WriteText(w io.Writer) error {
 	return t.w.Flush()
 }
 
+// metText is the watermark that a record met; the first of a partition meets none. That of a dead letter may not be known.
+func metText(r *LifeRecord) string {
+	switch {
+	case r.Watermark > meter.MinusInfinity/2:
+		return ", met watermark " + watermarkText(r.Watermark)
+	case r.Admitted():
+		return ", met no watermark yet"
+	}
+	return ""
+}
+
 func (l *Life) writeChapter(t *table, c chapter) {
 	r := c.record
 	kind := r.Kind.String()
@@ -50,7 +61,7 @@ func (l *Life) writeChapter(t *table, c chapter) {
 	if r.Admitted() {
 		when = " of " + timeText(r.Time)
 	}
-	t.wrap("", printable(c.log)+" "+kind+when+logTime+", met watermark "+watermarkText(r.Watermark))
+	t.wrap("", printable(c.log)+" "+kind+when+logTime+metText(r))
 	var words []string
 	for _, w := range []string{r.Account, r.SKU, r.Status} {
 		if w != "" {

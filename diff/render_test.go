@@ -183,3 +183,24 @@ func TestPrintable(t *testing.T) {
 		}
 	}
 }
+
+// On a narrow terminal prose is wrapped once, at its width: no line is folded a second time.
+func TestTableProseWidth(t *testing.T) {
+	var out bytes.Buffer
+	if err := hostileReport(t).WriteTable(&out, TableOptions{Columns: 40}); err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(strings.TrimSpace(out.String()), "\n\n")
+	lines := strings.Split(parts[len(parts)-1], "\n")
+	if len(lines) < 4 {
+		t.Fatalf("the verdict is %q", lines)
+	}
+	for i, line := range lines {
+		if width(line) > 40 {
+			t.Errorf("wider than 40: %q", line)
+		}
+		if i+1 < len(lines) && i < 3 && width(line)+1+width(strings.Fields(lines[i+1])[0]) <= 40 {
+			t.Errorf("broken too early: %q before %q", line, lines[i+1])
+		}
+	}
+}

@@ -32,6 +32,9 @@ type File struct {
 	// Ignored are the columns that mean nothing to us, as the file names them. A person should hear of them: one may be
 	// a misspelled name.
 	Ignored []string
+	// Accounts are those that totals are of, in order; all their windows end in (From, To], in ms.
+	Accounts []string
+	From, To int64
 }
 
 // ReadFile reads a CSV or JSON-lines side. Totals have the columns account and window_end and any of requests,
@@ -318,6 +321,15 @@ func (f *fileReader) finish() {
 	s.Columns = Columns{Requests: f.requests, Money: f.money}
 	slices.SortFunc(f.rows, func(a, b meter.Row) int { return a.RowKey.Compare(b.RowKey) })
 	s.Rows = SliceRows(f.rows)
+	for i, r := range f.rows {
+		if i == 0 || s.Accounts[len(s.Accounts)-1] != r.Account {
+			s.Accounts = append(s.Accounts, r.Account)
+		}
+		if i == 0 {
+			s.From, s.To = r.WindowEnd-f.opt.WindowSize, r.WindowEnd
+		}
+		s.From, s.To = min(s.From, r.WindowEnd-f.opt.WindowSize), max(s.To, r.WindowEnd)
+	}
 }
 
 // checkUTF8 refuses text that could not be matched with an account of ours (R2).

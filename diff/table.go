@@ -13,6 +13,8 @@ import (
 type TableOptions struct {
 	// MaxRows is how many differing rows are shown; 0 is 50, negative is all.
 	MaxRows int
+	// Columns is how wide prose may be; 0, or more than a table takes, is 80.
+	Columns int
 }
 
 // tableWidth is the most that a line takes.
@@ -21,7 +23,7 @@ const tableWidth = 80
 // WriteTable writes the report for people: at most 80 columns, rows in order, causes below their row, text from outside
 // escaped.
 func (r *Report) WriteTable(w io.Writer, opt TableOptions) error {
-	t := table{r: r, w: bufio.NewWriter(w)}
+	t := table{r: r, w: bufio.NewWriter(w), prose: opt.Columns}
 	t.line("%s", fit(printable(r.Left)+" against "+printable(r.Right), tableWidth))
 	shown := len(r.Differences)
 	if limit := opt.MaxRows; limit >= 0 {
@@ -41,7 +43,7 @@ func (r *Report) WriteTable(w io.Writer, opt TableOptions) error {
 		t.difference(&r.Differences[i])
 	}
 	if more := len(r.Differences) - shown; more > 0 {
-		t.line("... and %s more (all of them with --format json)", plural(int64(more), "row"))
+		t.wrap("", fmt.Sprintf("... and %s (all of them with --format json)", plural(int64(more), "more row")))
 	}
 	t.findings()
 	t.causes()
@@ -50,8 +52,9 @@ func (r *Report) WriteTable(w io.Writer, opt TableOptions) error {
 }
 
 type table struct {
-	r *Report
-	w *bufio.Writer
+	r     *Report
+	w     *bufio.Writer
+	prose int // width of prose; 0 or more than tableWidth: that
 }
 
 // line writes one line; a failed write shows at the last flush.
@@ -74,10 +77,10 @@ func (t *table) difference(d *Difference) {
 	both := padLeft(t.stated(d.Left), 11) + padLeft(t.stated(d.Right), 11)
 	t.columns("  "+timeText(d.WindowEnd), both, t.requests(&d.Delta), t.money(&d.Delta))
 	if d.State == Incomplete {
-		t.line("    incomplete: it may miss log positions that were lost")
+		t.wrap("    ", "incomplete: it may miss log positions that were lost")
 	}
 	if d.Delta.isZero() && d.State == Mismatched {
-		t.line("    the sums agree, what they are made of does not")
+		t.wrap("    ", "the sums agree, what they are made of does not")
 	}
 	t.quantities("    ", &d.Delta)
 	for i := range d.Shares {
@@ -161,12 +164,15 @@ func (t *table) quantities(indent string, v *Value) {
 	}
 }
 
-// wrap writes words in lines of at most tableWidth.
+// wrap writes words in lines that are no wider than prose is to be.
 func (t *table) wrap(indent, text string) {
-	room := tableWidth - width(indent)
+	room, widest := tableWidth-width(indent), tableWidth-width(indent)
+	if t.prose > 0 && t.prose < tableWidth {
+		room = max(10, t.prose-width(indent))
+	}
 	line := ""
 	for _, word := range strings.Fields(text) {
-		word = fit(word, room)
+		word = fit(word, widest)
 		if line != "" && width(line)+1+width(word) > room {
 			t.line("%s%s", indent, line)
 			line = ""
@@ -230,13 +236,13 @@ func (t *table) verdict() {
 	}
 	switch {
 	case r.Agree() && len(r.Differences)+len(r.Findings) == 0 && s.Compared == 0:
-		t.line("Nothing was judged: no row could be compared.")
+		t.wrap("", "Nothing was judged: no row could be compared.")
 	case r.Agree() && len(r.Differences)+len(r.Findings) == 0:
-		t.line("The two sides agree.")
+		t.wrap("", "The two sides agree.")
 	case r.Agree():
-		t.line("The two sides agree but for what was lost and allowed to be (--allow-lost).")
+		t.wrap("", "The two sides agree but for what was lost and allowed to be (--allow-lost).")
 	case s.Unexplained == 0:
-		t.line("The two sides differ. Every difference is explained.")
+		t.wrap("", "The two sides differ. Every difference is explained.")
 	default:
 		t.wrap("", fmt.Sprintf("The two sides differ, and %s not explained.", pluralVerb(int64(s.Unexplained), "row", "is", "are")))
 	}

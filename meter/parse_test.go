@@ -97,7 +97,10 @@ func TestFaults(t *testing.T) {
 		want                 []string // each stands in the error, with its line
 	}{
 		{"abandon too early", gatewayMeter, "abandon_after: 5m", "abandon_after: 2m", []string{"m.yaml:18: assembly.abandon_after", "3m0s"}},
-		{"unknown key", gatewayMeter, "latency:", "latencie:", []string{`m.yaml:8: event: unknown key "latencie"`}},
+		{"unknown key", gatewayMeter, "latency:", "latencie:", []string{`m.yaml:8: event: unknown key "latencie"; did you mean "latency"?; known: format,`}},
+		{"a tab", gatewayMeter, "  time_unit: ms", "\ttime_unit: ms", []string{"m.yaml:6: not YAML: a tab stands where only spaces may: set lines in with spaces"}},
+		{"a tab among spaces", gatewayMeter, "    cached_tokens:", "  \t  cached_tokens:", []string{"m.yaml:11: not YAML: "}},
+		{"min_time finer than a ms", gatewayMeter, "max_ahead: 5m", "max_ahead: 5m\n  min_time: 2020-01-01T00:00:00.0001Z", []string{"event.min_time: \"2020-01-01T00:00:00.0001Z\" is finer than a millisecond"}},
 		{"twice", tapsMeter, "kind: events", "kind: events\nkind: events", []string{`key "kind" stands twice (first on line 2)`}},
 		{"several at once", gatewayMeter, "time_unit: ms\n  kinds: {start: RequestStarted,", "time_unit: min\n  kinds: {",
 			[]string{"m.yaml:6: event.time_unit", `m.yaml:7: event.kinds: "start" is missing`}},

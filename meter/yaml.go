@@ -26,7 +26,7 @@ func (y *YAML) Root(text []byte) *yaml.Node {
 	var doc, second yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	if err := decoder.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
-		y.syntax(err)
+		y.syntax(text, err)
 		return nil
 	}
 	switch err := decoder.Decode(&second); {
@@ -34,7 +34,7 @@ func (y *YAML) Root(text []byte) *yaml.Node {
 		y.Faults = append(y.Faults, Fault{y.File, second.Line, "a second YAML document begins here: a file has one"})
 		return nil
 	case !errors.Is(err, io.EOF):
-		y.syntax(err)
+		y.syntax(text, err)
 		return nil
 	}
 	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
@@ -45,7 +45,7 @@ func (y *YAML) Root(text []byte) *yaml.Node {
 }
 
 // syntax turns the library's "yaml: line 3: ..." into a fault.
-func (y *YAML) syntax(err error) {
+func (y *YAML) syntax(file []byte, err error) {
 	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
 	if rest, ok := strings.CutPrefix(text, "line "); ok {
 		if n, what, ok := strings.Cut(rest, ": "); ok {
@@ -54,7 +54,22 @@ func (y *YAML) syntax(err error) {
 			}
 		}
 	}
+	if tab := tabIndent(file); tab > 0 && (strings.Contains(text, "cannot start any token") || strings.Contains(text, "tab character")) {
+		line, text = tab, "a tab stands where only spaces may: set lines in with spaces"
+	}
 	y.Faults = append(y.Faults, Fault{y.File, line, "not YAML: " + text})
+}
+
+// tabIndent is the first line that is set in with a tab; 0 without one.
+func tabIndent(file []byte) int {
+	line := 0
+	for text := range bytes.Lines(file) {
+		line++
+		if rest := bytes.TrimLeft(text, " "); bytes.HasPrefix(rest, []byte("\t")) && len(bytes.TrimSpace(rest)) > 0 {
+			return line
+		}
+	}
+	return 0
 }
 
 // Faultf adds a fault at n.
@@ -80,7 +95,11 @@ func (y *YAML) Mapping(n *yaml.Node, what string, known ...string) Mapping {
 	m := Mapping{n, y, what, map[string]*yaml.Node{}}
 	y.each(n, what, func(key, value *yaml.Node) {
 		if !slices.Contains(known, key.Value) {
-			y.Faultf(key, "%s: unknown key %q; known: %s", what, clip(key.Value), strings.Join(known, ", "))
+			meant := ""
+			if near := Nearest(key.Value, known); len(near) > 0 {
+				meant = fmt.Sprintf("; did you mean %q?", near[0])
+			}
+			y.Faultf(key, "%s: unknown key %q%s; known: %s", what, clip(key.Value), meant, strings.Join(known, ", "))
 			return
 		}
 		m.keys[key.Value] = value
@@ -265,6 +284,9 @@ func (y *YAML) Time(n *yaml.Node, what string) int64 {
 	}
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
 		if t, err := time.Parse(layout, n.Value); err == nil {
+			if t.Nanosecond()%1_000_000 != 0 {
+				y.Faultf(n, "%s: %q is finer than a millisecond", what, clip(n.Value))
+			}
 			return t.UnixMilli()
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,11 +28,23 @@ type Card struct {
 
 // Load reads the meter's rate card and, where it names one, its list card (nil without).
 func Load(m *meter.Meter) (card, list *Card, err error) {
-	if card, err = LoadFile(m, m.Pricing.RateCard); err != nil || m.Pricing.List == "" {
-		return card, nil, err
+	if card, err = LoadFile(m, m.Pricing.RateCard); err != nil {
+		return nil, nil, named("pricing.rate_card", err)
+	}
+	if m.Pricing.List == "" {
+		return card, nil, nil
 	}
 	list, err = LoadFile(m, m.Pricing.List)
-	return card, list, err
+	return card, list, named("pricing.list", err)
+}
+
+// named says which key names a file that cannot be read; faults name their file and line themselves.
+func named(key string, err error) error {
+	var faults meter.Faults
+	if err == nil || errors.As(err, &faults) {
+		return err
+	}
+	return fmt.Errorf("the meter's %s: %w", key, err)
 }
 
 // LoadFile reads one card; a relative path is relative to the meter file.

@@ -37,6 +37,7 @@ func TestRefused(t *testing.T) {
 	for _, c := range []struct{ row, want string }{
 		{`{sku: a, quantity: tokens, usd: "0.071", effective_from: 2026-01-01}`, `r.yaml:3: rates: "per" is missing`},
 		{`{sku: a, quantity: tokens, usd: "-1", per: 1, effective_from: 2026-01-01}`, "is negative"},
+		{`{sku: a, quantity: tokens, usd: "1", per: 1, effective_from: 2026-01-01T00:00:00.0000001Z}`, "is finer than a millisecond"},
 		{`{sku: a, quantity: tokens, usd: "0.0000001", per: 1000000, effective_from: 2026-01-01}`, "finer than a pico-dollar"},
 		{`{sku: a, quantity: tokens, usd: "1e-7", per: 1, effective_from: 2026-01-01}`, "not an amount"},
 		{`{sku: a, quantity: tokens, usd: "1", per: 1, effective_from: 2026-01-01T00:00:30Z}`, "no start of a window"},

@@ -309,7 +309,9 @@ func (d *driver) openArchive() error {
 func (d *driver) resumeArchive(p *partition) error {
 	source := archive.Source{Topic: d.header.Topic, Partition: p.number}
 	head, err := archive.Resume(d.config.Archive.FS, source, p.head)
-	if err != nil {
+	if errors.Is(err, archive.ErrChain) {
+		return &Refusal{Err: err, Hint: "bring its files back as they were ('gmctl archive verify' names what is wrong), or count the log into another archive and another ledger"}
+	} else if err != nil {
 		return err
 	}
 	p.head, p.archived = head, head.Next

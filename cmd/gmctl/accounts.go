@@ -59,7 +59,7 @@ func (a *app) noteNothing(ctx context.Context, o *folder, account string) (err e
 		return err
 	}
 	text := fmt.Sprintf("no account %s has rows in the ledger", quoted(account))
-	if near := nearest(account, names); len(near) > 0 {
+	if near := meter.Nearest(account, names); len(near) > 0 {
 		text += "; did you mean " + quoted(near...) + "?"
 	} else if len(names) > 0 {
 		text += "; " + plural(len(names), "account") + " have, such as " + quoted(names[0])

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gatewaymeter/gatewaymeter/batch"
 	"github.com/gatewaymeter/gatewaymeter/diff"
+	"github.com/gatewaymeter/gatewaymeter/meter"
 )
 
 // diffFlags are the flags of `gmctl diff`.
@@ -56,7 +58,11 @@ Without arguments: the ledger against the recompute of the archive. A side is
 			case 0:
 				args = []string{"ledger", "recompute"}
 			case 1:
-				return hint(errors.New("diff: two sides are needed"), "such as 'gmctl diff ledger %s'", args[0])
+				both := "ledger " + shellWord(args[0])
+				if args[0] == "ledger" {
+					both = "ledger recompute"
+				}
+				return hint(errors.New("diff: two sides are needed"), "such as 'gmctl diff %s'", both)
 			}
 			return a.runDiff(cmd.Context(), &f, args[0], args[1])
 		},
@@ -91,6 +97,11 @@ func (a *app) runDiff(ctx context.Context, f *diffFlags, left, right string) (er
 	if err != nil {
 		return err
 	}
+	for _, side := range []string{left, right} { // before anything is recomputed
+		if _, err := os.Stat(side); isFile(side) && errors.Is(err, os.ErrNotExist) {
+			return noSide(side)
+		}
+	}
 	s := &sides{app: a, folder: o, flags: f}
 	defer func() { err = errors.Join(err, s.close()) }()
 	from, to, err := a.bounds(&f.rng, o.Window.Size)
@@ -121,7 +132,41 @@ func (a *app) runDiff(ctx context.Context, f *diffFlags, left, right string) (er
 			return err
 		}
 	}
+	a.noteWiderThan(s.totals, report, f)
 	return a.printReport(f, report, s.facts(from, to))
+}
+
+// noteWiderThan says how to keep to what a file of totals speaks of, where ours has rows beyond it.
+func (a *app) noteWiderThan(file *diff.File, report *diff.Report, f *diffFlags) {
+	if file == nil || len(file.Accounts) == 0 {
+		return
+	}
+	var beyond, accounts, windows int
+	for i := range report.Differences {
+		d := &report.Differences[i]
+		other := !slices.Contains(file.Accounts, d.Account)
+		outside := d.WindowEnd <= file.From || d.WindowEnd > file.To
+		switch {
+		case d.Left != nil && d.Right != nil || !other && !outside:
+			continue
+		case other:
+			accounts++
+		}
+		if outside {
+			windows++
+		}
+		beyond++
+	}
+	var flags []string
+	if accounts > 0 && len(file.Accounts) == 1 && f.account == "" {
+		flags = append(flags, "--account "+shellWord(file.Accounts[0]))
+	}
+	if windows > 0 {
+		flags = append(flags, "--from "+meter.Time(file.From), "--to "+meter.Time(file.To))
+	}
+	if beyond > 0 && len(flags) > 0 {
+		a.note("%s of accounts or windows that %s does not speak of: %s keeps to those that it does", pluralVerb(beyond, "row", "is", "are"), clean(file.Name), clean(strings.Join(flags, " ")))
+	}
 }
 
 func (a *app) printReport(f *diffFlags, report *diff.Report, facts [][2]string) error {
@@ -138,7 +183,7 @@ func (a *app) printReport(f *diffFlags, report *diff.Report, facts [][2]string) 
 	case "csv":
 		err = report.WriteCSV(a.stdout)
 	default:
-		options := diff.TableOptions{}
+		options := diff.TableOptions{Columns: columnsFor(a.stdout)}
 		if f.allRows {
 			options.MaxRows = -1
 		}
@@ -153,6 +198,14 @@ func (a *app) printReport(f *diffFlags, report *diff.Report, facts [][2]string) 
 	return nil
 }
 
+func isFile(side string) bool {
+	return side != "ledger" && side != "recompute" && !strings.HasPrefix(side, "archive:") && !strings.HasPrefix(side, "topic:")
+}
+
+func noSide(path string) error {
+	return hint(fmt.Errorf("diff: side %s: there is no such file", clip(path)), "a side is ledger, recompute, archive:METER_FILE, or a file in .csv, .jsonl or .parquet")
+}
+
 // fileSide reads a partner's file.
 func (s *sides) fileSide(ctx context.Context, path string) (*diff.Side, error) {
 	columns := map[string]string{}
@@ -164,8 +217,8 @@ func (s *sides) fileSide(ctx context.Context, path string) (*diff.Side, error) {
 		columns[ours] = theirs
 	}
 	file, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(path, "./\\") {
-		return nil, hint(err, "a side is ledger, recompute, archive:METER_FILE, or a file in .csv, .jsonl or .parquet")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, noSide(path)
 	} else if err != nil {
 		return nil, err
 	}
@@ -179,6 +232,9 @@ func (s *sides) fileSide(ctx context.Context, path string) (*diff.Side, error) {
 	}
 	if len(side.Ignored) > 0 {
 		s.app.say("gmctl: %s: columns not compared: %s", path, clean(strings.Join(side.Ignored, ", ")))
+	}
+	if side.Kind == diff.Totals {
+		s.totals = side
 	}
 	return &side.Side, nil
 }

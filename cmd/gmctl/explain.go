@@ -49,7 +49,7 @@ where it stands. An identity of several fields is given part by part.`,
 			case format.format == "json":
 				return life.WriteJSON(a.stdout)
 			}
-			return life.WriteText(a.page())
+			return life.WriteText(a.page(), columnsFor(a.stdout))
 		},
 	}
 	a.archiveFlag(cmd)

@@ -67,11 +67,19 @@ func openMeter(path string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	card, list, err := pricing.Load(m)
+	card, list, err := loadCards(m)
 	if err != nil {
 		return nil, err
 	}
 	return &folder{m, card, list}, nil
+}
+
+func loadCards(m *meter.Meter) (card, list *pricing.Card, err error) {
+	card, list, err = pricing.Load(m)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = hint(err, "name a rate card there, relative to the meter file, or write this one: rows of {sku, tier, quantity, usd, per, effective_from} under rates")
+	}
+	return card, list, err
 }
 
 // path makes a path of the meter file relative to its folder.

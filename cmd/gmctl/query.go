@@ -22,6 +22,7 @@ import (
 	"github.com/gatewaymeter/gatewaymeter/batch"
 	"github.com/gatewaymeter/gatewaymeter/batch/duckdb"
 	"github.com/gatewaymeter/gatewaymeter/ledger/sqlite"
+	"github.com/gatewaymeter/gatewaymeter/meter"
 )
 
 func (a *app) query() *cobra.Command {
@@ -105,7 +106,11 @@ func storedViews(u *audit) (map[string]string, error) {
 }
 
 func (a *app) runQuery(ctx context.Context, u *audit, text, format string) (err error) {
-	tables, err := queryTables(ctx, u.folder, text)
+	named := text
+	if showTables.MatchString(text) {
+		named = strings.Join(sqlite.Views(), " ")
+	}
+	tables, err := queryTables(ctx, u.folder, named)
 	if err != nil {
 		return err
 	}
@@ -115,9 +120,39 @@ func (a *app) runQuery(ctx context.Context, u *audit, text, format string) (err 
 	}
 	out := newSheet(a.rowsOut(), format)
 	if err := u.engine().Query(ctx, u.job(scope{truth: batch.AsStreamed}), tables, views, text, out.head, out.row); err != nil {
-		return err
+		return unknownTable(u, views, err)
 	}
 	return out.flush()
+}
+
+var (
+	showTables = regexp.MustCompile(`(?i)^\s*(show\s+(all\s+)?tables\b|describe\s*;?\s*$)|\b(information_schema|duckdb_tables|duckdb_views)\b`)
+	noTable    = regexp.MustCompile(`Table with name (\S+) does not exist`)
+)
+
+// unknownTable says which tables there are, where the SQL names another.
+func unknownTable(u *audit, views map[string]string, err error) error {
+	said := noTable.FindStringSubmatch(err.Error())
+	if said == nil {
+		return err
+	}
+	name, names := said[1], []string{"archive"}
+	for _, stored := range []string{"recompute", "recompute_complete"} {
+		if views[stored] != "" {
+			names = append(names, stored)
+		} else if strings.EqualFold(name, stored) {
+			verb := map[string]string{"recompute": "recompute", "recompute_complete": "recompute --truth complete"}[stored]
+			return hint(fmt.Errorf("query: there is no stored %s yet", stored), "run 'gmctl %s' first; it writes it", verb)
+		}
+	}
+	if u.Run.Ledger != "none" {
+		names = append(names, sqlite.Views()...)
+	}
+	err = fmt.Errorf("query: there is no table %s", clip(name))
+	if near := meter.Nearest(name, names); len(near) > 0 {
+		return hint(err, "did you mean %s? There are %s", near[0], strings.Join(names, ", "))
+	}
+	return hint(err, "there are %s", strings.Join(names, ", "))
 }
 
 // queryTables reads the ledger's views that the SQL names.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra" // the field's usual command line: completion and grouped help built in
+	"github.com/spf13/pflag"
 
 	"github.com/gatewaymeter/gatewaymeter/batch/duckdb"
 	"github.com/gatewaymeter/gatewaymeter/diff"
@@ -165,7 +166,7 @@ another file).`,
 	}
 	root.PersistentFlags().StringVarP(&a.chdir, "chdir", "C", "", "work as if started in this folder")
 	root.PersistentFlags().StringVarP(&a.meterPath, "meter", "m", defaultMeter, "the meter file; relative paths in it are relative to its folder")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return hint(err, "run '%s --help'", cmd.CommandPath()) })
+	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(
 		&cobra.Group{ID: groupDaily, Title: "Daily:"},
 		&cobra.Group{ID: groupAudit, Title: "Audit:"},
@@ -203,7 +204,7 @@ func strict(cmd *cobra.Command) {
 				names = append(names, sub.Name())
 			}
 			hints := fmt.Sprintf("run '%s --help'", cmd.CommandPath())
-			if near := nearest(args[0], names); len(near) > 0 {
+			if near := meter.Nearest(args[0], names); len(near) > 0 {
 				hints = fmt.Sprintf("'%s %s'?", cmd.CommandPath(), near[0])
 			}
 			return hint(fmt.Errorf("%sunknown command %q", verbPath(cmd), clip(args[0])), "%s", hints)
@@ -215,7 +216,7 @@ func strict(cmd *cobra.Command) {
 		}
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if err := count(cmd, args); err != nil {
-				return hint(fmt.Errorf("%sother arguments are wanted", verbPath(cmd)), "usage: %s; run '%s --help'", cmd.UseLine(), cmd.CommandPath())
+				return hint(fmt.Errorf("%s%s", verbPath(cmd), wrongArguments(cmd, count, args)), "usage: %s; run '%s --help'", cmd.UseLine(), cmd.CommandPath())
 			}
 			return nil
 		}
@@ -223,6 +224,28 @@ func strict(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		strict(sub)
 	}
+}
+
+// wrongArguments says which argument is too many, or that some are missing.
+func wrongArguments(cmd *cobra.Command, count cobra.PositionalArgs, args []string) string {
+	for n := len(args) - 1; n >= 0; n-- {
+		if count(cmd, args[:n]) == nil {
+			return fmt.Sprintf("unexpected argument %q", clip(args[n]))
+		}
+	}
+	_, wanted, _ := strings.Cut(cmd.Use, " ")
+	return "arguments are missing: " + wanted
+}
+
+// flagError says which flag an unknown one may have meant.
+func flagError(cmd *cobra.Command, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near := meter.Nearest(name, names); unknown && len(near) > 0 {
+		return hint(err, "did you mean --%s? run '%s --help'", near[0], cmd.CommandPath())
+	}
+	return hint(err, "run '%s --help'", cmd.CommandPath())
 }
 
 // verbPath is the beginning of a verb's message: "archive verify: "; of gmctl's own, "".

@@ -131,7 +131,7 @@ func (s *sample) kindWarnings() []string {
 	var absent []string
 	for word, kind := range s.m.Event.Kinds {
 		must := kind == meter.KindStart || kind == meter.KindComplete || kind == meter.KindEvent
-		if s.kinds[kind] == 0 && (must || len(nearest(word, ignored)) > 0) {
+		if s.kinds[kind] == 0 && (must || len(meter.Nearest(word, ignored)) > 0) {
 			absent = append(absent, fmt.Sprintf("%q (event.kinds.%s)", word, kind))
 		}
 	}

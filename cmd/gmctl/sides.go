@@ -31,6 +31,7 @@ type sides struct {
 	made      string        // when the recompute was made, if it is a stored one
 	done      []func() error
 	reading   *ledgerReading // of the ledger's rows, where it is a side
+	totals    *diff.File     // the last side that is a file of totals
 	undrained []string       // partitions that the ledger has drained and the archive has no mark of (R13)
 }
 

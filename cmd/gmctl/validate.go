@@ -29,7 +29,7 @@ rate. Exit 1 if a file is wrong; what is legal but dangerous is a warning.`,
 			case err != nil:
 				return hint(err, "name the meter file with -m, or make one with 'gmctl init DIR'")
 			}
-			card, list, err := pricing.Load(m)
+			card, list, err := loadCards(m)
 			if errors.As(err, &faults) {
 				return a.faulty(faults)
 			} else if err != nil {
