@@ -36,9 +36,12 @@ type Mutant struct {
 
 // A Suite is a table of mutants and the tests that judge them.
 type Suite struct {
-	Root string   // the module's root
-	Test []string // arguments of `go test`: packages first, then flags of their tests
-	// Timeout bounds one mutant; zero means two minutes. A mutant that makes the tests run for ever is noticed.
+	Root    string // the module's root
+	Package string // whose tests judge, from the root
+	// Stages are the arguments of the package's test program, one run after the other until one notices: what is fast
+	// goes first. None means one run without any.
+	Stages [][]string
+	// Timeout bounds one run; zero means two minutes. A mutant that makes the tests run for ever is noticed.
 	Timeout time.Duration
 	Mutants []Mutant
 }
@@ -82,7 +85,32 @@ func (s *Suite) Run(ctx context.Context, m *Mutant) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.test(ctx, m, "-overlay="+overlay)
+	program := filepath.Join(dir, "mutant.test")
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "-overlay="+overlay, "-vet=off", "-ldflags=-s -w", s.Package)
+	build.Dir = s.Root
+	began := time.Now()
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("mutants: %s: it does not compile: %w\n%s", m.Name, err, out)
+	}
+	o := &Outcome{}
+	for _, args := range s.stages() {
+		if o.Noticed, o.Output, err = s.test(ctx, program, args); err != nil {
+			return nil, fmt.Errorf("mutants: %s: %w", m.Name, err)
+		}
+		if o.Noticed {
+			o.By = noticedBy(o.Output)
+			break
+		}
+	}
+	o.Took = time.Since(began)
+	return o, nil
+}
+
+func (s *Suite) stages() [][]string {
+	if len(s.Stages) == 0 {
+		return [][]string{nil}
+	}
+	return s.Stages
 }
 
 // overlay writes the changed file aside and tells the go command of it.
@@ -103,30 +131,25 @@ func (s *Suite) overlay(dir, file string, text []byte) (string, error) {
 	return path, os.WriteFile(path, table, 0o600)
 }
 
-func (s *Suite) test(ctx context.Context, m *Mutant, overlay string) (*Outcome, error) {
+// test runs a stage as go test would, in the package's folder.
+func (s *Suite) test(ctx context.Context, program string, args []string) (noticed bool, output string, err error) {
 	timeout := s.Timeout
 	if timeout == 0 {
 		timeout = 2 * time.Minute
 	}
-	args := append([]string{"test", overlay, "-count=1", "-vet=off", "-ldflags=-s -w", "-failfast", "-timeout=" + timeout.String()}, s.Test...)
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = s.Root
-	began := time.Now()
+	cmd := exec.CommandContext(ctx, program, append([]string{"-test.failfast", "-test.timeout=" + timeout.String()}, args...)...)
+	cmd.Dir = filepath.Join(s.Root, s.Package)
 	out, err := cmd.CombinedOutput()
-	o := &Outcome{Output: string(out), Took: time.Since(began)}
 	var failed *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return false, "", ctx.Err()
 	case err == nil:
-		return o, nil
+		return false, string(out), nil
 	case !errors.As(err, &failed):
-		return nil, fmt.Errorf("mutants: %s: go test: %w", m.Name, err)
-	case strings.Contains(o.Output, "[build failed]") || strings.Contains(o.Output, "[setup failed]"):
-		return nil, fmt.Errorf("mutants: %s: it does not compile:\n%s", m.Name, o.Output)
+		return false, "", err
 	}
-	o.Noticed, o.By = true, noticedBy(o.Output)
-	return o, nil
+	return true, string(out), nil
 }
 
 // noticedBy finds the name of the innermost test that failed.

@@ -71,7 +71,7 @@ func TestRunner(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := &Suite{Root: dir, Test: []string{"."}}
+	s := &Suite{Root: dir, Package: ".", Stages: [][]string{{"-test.run=TestTwo"}, {"-test.run=TestQuery"}}}
 	for _, c := range []struct {
 		mutant  Mutant
 		noticed bool

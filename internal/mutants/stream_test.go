@@ -6,7 +6,8 @@ import "testing"
 func TestMutantsOfStream(t *testing.T) {
 	runSuite(t, &Suite{
 		Root:    root,
-		Test:    []string{"./stream", "-rapid.checks=300", "-rapid.seed=1", "-rapid.shrinktime=1ms", "-rapid.nofailfile"},
+		Package: "./stream",
+		Stages:  [][]string{{"-rapid.checks=300", "-rapid.seed=1", "-rapid.shrinktime=1ms", "-rapid.nofailfile"}},
 		Mutants: streamMutants,
 	}, 18)
 }
