@@ -18,13 +18,17 @@ type cellReader struct {
 	quantities     int
 	usual          string // the manner that is left out
 	accounts, skus words
-	rows           []cellRow
-	values         []int64 // quantities of all rows, one after another
+	count          int
+	rows           [][]cellRow // in blocks of cellBlock
+	values         [][]int64   // their quantities, one row after another
 }
+
+// cellBlock is how many rows are kept together: what grows by blocks is never copied.
+const cellBlock = 1 << 12
 
 type cellRow struct {
 	account, sku, tier int32
-	at                 int32 // which row of values
+	at                 int32 // which row it was
 	windowEnd          int64
 	requests           int64
 	hash               uint64
@@ -55,26 +59,40 @@ func (c *cellReader) readAll(ctx context.Context, s *session, query string, sum 
 
 // read reads one row of cells.sql.
 func (c *cellReader) read(v []driver.Value) {
-	c.rows = append(c.rows, cellRow{account: c.accounts.number(text(v[2])), sku: c.skus.number(text(v[4])), tier: int32(whole(v[5])), at: int32(len(c.rows)),
+	block := c.count / cellBlock
+	if block == len(c.rows) {
+		c.rows = append(c.rows, make([]cellRow, 0, cellBlock))
+		c.values = append(c.values, make([]int64, 0, cellBlock*c.quantities))
+	}
+	c.rows[block] = append(c.rows[block], cellRow{account: c.accounts.number(text(v[2])), sku: c.skus.number(text(v[4])), tier: int32(whole(v[5])), at: int32(c.count),
 		windowEnd: whole(v[3]), requests: whole(v[6]), hash: uint64(whole(v[7]))<<32 + uint64(whole(v[8]))})
 	for _, q := range v[9:] {
-		c.values = append(c.values, whole(q))
+		c.values[block] = append(c.values[block], whole(q))
 	}
+	c.count++
+}
+
+// quantitiesOf are the quantities of row at.
+func (c *cellReader) quantitiesOf(at int32) []int64 {
+	from := int(at) % cellBlock * c.quantities
+	return c.values[at/cellBlock][from : from+c.quantities : from+c.quantities]
 }
 
 // cells is what was read, ordered; rows of one cell are put together.
 func (c *cellReader) cells() ([]meter.PricedCell, error) {
 	accounts, accountRank := c.accounts.sorted()
 	skus, skuRank := c.skus.sorted()
-	for i := range c.rows {
-		c.rows[i].account, c.rows[i].sku = accountRank[c.rows[i].account], skuRank[c.rows[i].sku]
+	for _, block := range c.rows {
+		for i := range block {
+			block[i].account, block[i].sku = accountRank[block[i].account], skuRank[block[i].sku]
+		}
 	}
-	rows := byAccount(c.rows, len(accounts))
+	rows := c.byAccount(len(accounts))
+	c.rows = nil // they are copied
 	cells := make([]meter.PricedCell, 0, len(rows))
 	for i := range rows {
 		r := &rows[i]
-		from := int(r.at) * c.quantities
-		usage := meter.Usage{Requests: r.requests, Quantities: c.values[from : from+c.quantities : from+c.quantities], SetHash: r.hash}
+		usage := meter.Usage{Requests: r.requests, Quantities: c.quantitiesOf(r.at), SetHash: r.hash}
 		if i == 0 || compareRows(rows[i-1], *r) != 0 {
 			cells = append(cells, meter.PricedCell{Cell: meter.Cell{Usage: usage,
 				CellKey: meter.CellKey{Account: accounts[r.account], WindowEnd: r.windowEnd, SKU: skus[r.sku], Tier: r.tier}}})
@@ -90,19 +108,23 @@ func (c *cellReader) cells() ([]meter.PricedCell, error) {
 }
 
 // byAccount sorts rows: counted out by account first, for accounts are few, and sorted within each.
-func byAccount(rows []cellRow, accounts int) []cellRow {
+func (c *cellReader) byAccount(accounts int) []cellRow {
 	next := make([]int, accounts+1)
-	for i := range rows {
-		next[rows[i].account+1]++
+	for _, block := range c.rows {
+		for i := range block {
+			next[block[i].account+1]++
+		}
 	}
 	for a := range accounts {
 		next[a+1] += next[a]
 	}
-	sorted := make([]cellRow, len(rows))
-	for i := range rows {
-		a := rows[i].account
-		sorted[next[a]] = rows[i]
-		next[a]++
+	sorted := make([]cellRow, c.count)
+	for _, block := range c.rows {
+		for i := range block {
+			a := block[i].account
+			sorted[next[a]] = block[i]
+			next[a]++
+		}
 	}
 	from := 0
 	for a := range accounts {

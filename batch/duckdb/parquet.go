@@ -37,7 +37,7 @@ func (e *Engine) WriteParquet(ctx context.Context, path string, columns []string
 // ReadParquet reads a Parquet file that somebody else may have written: head is called once with the columns, row with
 // each row in the file's order; its values are valid until it returns.
 func (e *Engine) ReadParquet(ctx context.Context, path string, head func(columns []string) error, row func([]driver.Value) error) error {
-	s, err := e.open(ctx)
+	s, err := e.openFor(ctx, keepOrder)
 	if err != nil {
 		return err
 	}
@@ -45,8 +45,7 @@ func (e *Engine) ReadParquet(ctx context.Context, path string, head func(columns
 	return s.parquet(ctx, path, head, row)
 }
 
-// parquet reads a file in its own order, whatever the session's settings.
+// parquet reads a file in its own order; the session has to keep it.
 func (s *session) parquet(ctx context.Context, path string, head func(columns []string) error, row func([]driver.Value) error) error {
-	return s.query(ctx, "SELECT * EXCLUDE (file_row_number) FROM read_parquet("+quote(path)+
-		", hive_partitioning = false, file_row_number = true) ORDER BY file_row_number", head, row)
+	return s.query(ctx, "SELECT * FROM read_parquet("+quote(path)+", hive_partitioning = false)", head, row)
 }

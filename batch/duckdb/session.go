@@ -24,7 +24,17 @@ type session struct {
 	temp string // to remove; "" if it is the caller's
 }
 
-func (e *Engine) open(ctx context.Context) (*session, error) {
+// An order is what a query without ORDER BY does with the order of what it reads.
+type order bool
+
+const (
+	anyOrder  order = false // for sums: DuckDB takes less memory
+	keepOrder order = true
+)
+
+func (e *Engine) open(ctx context.Context) (*session, error) { return e.openFor(ctx, anyOrder) }
+
+func (e *Engine) openFor(ctx context.Context, o order) (*session, error) {
 	s := &session{}
 	dir := e.config.TempDir
 	if dir == "" {
@@ -34,7 +44,7 @@ func (e *Engine) open(ctx context.Context) (*session, error) {
 		}
 		s.temp = dir
 	}
-	connector, err := driverdb.NewConnector("?"+strings.Join(settings(e.config), "&"), nil)
+	connector, err := driverdb.NewConnector("?"+strings.Join(settings(e.config, o), "&"), nil)
 	if err != nil {
 		s.close()
 		return nil, fmt.Errorf("duckdb: open: %w", err)
@@ -61,9 +71,9 @@ func (e *Engine) open(ctx context.Context) (*session, error) {
 const dearHelp = "SET disabled_optimizers = 'cte_filter_pusher,join_filter_pushdown'"
 
 // settings keep DuckDB from fetching or loading anything, and bound it.
-func settings(c Config) []string {
+func settings(c Config, o order) []string {
 	list := []string{"autoinstall_known_extensions=false", "autoload_known_extensions=false", "allow_community_extensions=false",
-		"preserve_insertion_order=false"}
+		"preserve_insertion_order=" + strconv.FormatBool(bool(o))}
 	if c.Threads > 0 {
 		list = append(list, "threads="+strconv.Itoa(c.Threads))
 	}

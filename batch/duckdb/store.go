@@ -2,14 +2,12 @@ package duckdb
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql/driver"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"maps"
 	"math"
 	"slices"
@@ -17,42 +15,34 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
+	"github.com/zeebo/xxh3"
+
 	"github.com/gatewaymeter/gatewaymeter/internal/plainjson"
 	"github.com/gatewaymeter/gatewaymeter/meter"
 )
 
 // sealKey is the metadata under which a stored recompute keeps the hash of all its rows and of its provenance.
-const sealKey = "gm.sha256"
+const sealKey = "gm.xxh3"
 
 // ErrSeal says that a stored recompute is not as it was written.
 var ErrSeal = errors.New("its rows or its provenance are not what was written")
 
-// Store writes rows as a Parquet file: one row a (account, window), integers for counts and pico-dollars, text where an
-// amount leaves 64 bits, the cells as JSON, and the provenance as key-value metadata, sealed with a hash over all of it.
-// The same rows and provenance give the same table. The file appears under path as a whole only if path's folder is the
+// Store writes rows as a Parquet file, in the order given: one row a (account, window), integers for counts and pico-dollars,
+// text where an amount leaves 64 bits, the cells as JSON, and the provenance as key-value metadata, sealed with a hash over all
+// of it. The same rows and provenance give the same table. The file appears under path as a whole only if path's folder is the
 // caller's alone: write aside and rename.
 func (e *Engine) Store(ctx context.Context, path string, m *meter.Meter, rows []meter.Row, provenance map[string]string) error {
-	s := newSeal(m)
-	columns := make([]string, len(s.columns))
-	for i, c := range s.columns {
-		columns[i] = `"` + c.name + `" ` + c.kind
+	if err := storeRows(ctx, path, m, rows, provenance); err != nil {
+		return fmt.Errorf("duckdb: write %s: %w", path, err)
 	}
-	row := func(i int) []driver.Value { // once a row, in order
-		values := storedRow(m, &rows[i])
-		s.row(values)
-		return values
-	}
-	return e.WriteParquet(ctx, path, columns, "account, window_end", len(rows), row, func() map[string]string {
-		kept := maps.Clone(provenance)
-		kept[sealKey] = s.sum(provenance)
-		return kept
-	})
+	return nil
 }
 
 // Load reads what Store wrote. fits judges the provenance before a row is read; its error is returned as it is. The rows
 // come as they were stored, the cells without prices. A file whose rows or provenance were changed is ErrSeal.
 func (e *Engine) Load(ctx context.Context, path string, m *meter.Meter, fits func(provenance map[string]string) error) (rows []meter.Row, provenance map[string]string, err error) {
-	s, err := e.open(ctx)
+	s, err := e.openFor(ctx, keepOrder)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -98,43 +88,43 @@ func (s *session) loadRows(ctx context.Context, path string, m *meter.Meter, pro
 }
 
 // A storedColumn is a column of a stored recompute.
-type storedColumn struct{ name, kind string }
+type storedColumn struct {
+	name string
+	node func() parquet.Node
+}
 
 func storedColumns(m *meter.Meter) []storedColumn {
-	before := []storedColumn{{"account", "VARCHAR"}, {"window_start", "BIGINT"}, {"window_end", "BIGINT"}, {"window_end_utc", "TIMESTAMP"}, {"state", "VARCHAR"}, {"requests", "BIGINT"}}
-	after := []storedColumn{{"total_pico", "BIGINT"}, {"total_usd", "VARCHAR"}, {"overflow", "BOOLEAN"}, {"price_source", "VARCHAR"},
-		{"unpriced_requests", "BIGINT"}, {"set_hash", "VARCHAR"}, {"cells", "VARCHAR"}}
+	before := []storedColumn{{"account", storedWord}, {"window_start", storedWhole}, {"window_end", storedWhole}, {"window_end_utc", storedTime}, {"state", storedWord},
+		{"requests", storedWhole}}
+	after := []storedColumn{{"total_pico", func() parquet.Node { return parquet.Optional(storedWhole()) }}, {"total_usd", storedText}, {"overflow", storedFlag},
+		{"price_source", storedWord}, {"unpriced_requests", storedWhole}, {"set_hash", storedText}, {"cells", storedText}}
 	var taken []string
 	for _, c := range slices.Concat(before, after) {
 		taken = append(taken, c.name)
 	}
 	columns := before
 	for _, name := range m.QuantityColumns(taken...) {
-		columns = append(columns, storedColumn{name, "BIGINT"})
+		columns = append(columns, storedColumn{name, storedWhole})
 	}
 	return append(columns, after...)
 }
 
-func storedRow(m *meter.Meter, r *meter.Row) []driver.Value {
-	values := []driver.Value{r.Account, r.WindowEnd - m.Window.Size, r.WindowEnd, utc(r.WindowEnd), r.State.String(), r.Usage.Requests}
-	for i := range m.Event.Quantities {
-		values = append(values, r.Usage.Quantities[i])
-	}
-	total := r.Total()
-	pico, fits := total.Int64()
-	var amount driver.Value
-	if fits {
-		amount = pico
-	}
-	return append(values, amount, total.USD(), !fits, r.Source, r.Unpriced, hexHash(r.Usage.SetHash), string(appendCells(nil, r.Cells)))
+// The types of columns. Words are few; times are microseconds without a zone, as DuckDB's TIMESTAMP is.
+func storedWord() parquet.Node  { return parquet.Encoded(parquet.String(), &parquet.RLEDictionary) }
+func storedText() parquet.Node  { return parquet.Compressed(parquet.String(), &parquet.Snappy) }
+func storedWhole() parquet.Node { return parquet.Encoded(parquet.Int(64), &parquet.DeltaBinaryPacked) }
+func storedFlag() parquet.Node  { return parquet.Leaf(parquet.BooleanType) }
+func storedTime() parquet.Node {
+	return parquet.Encoded(parquet.TimestampAdjusted(parquet.Microsecond, false), &parquet.DeltaBinaryPacked)
 }
 
-func hexHash(h uint64) string {
-	digits := strconv.FormatUint(h, 16)
-	return "0000000000000000"[len(digits):] + digits
+// appendHash appends 16 hexadecimal digits.
+func appendHash(b []byte, h uint64) []byte {
+	for shift := 60; shift >= 0; shift -= 4 {
+		b = append(b, "0123456789abcdef"[h>>shift&15])
+	}
+	return b
 }
-
-func utc(ms int64) driver.Value { return time.UnixMilli(ms).UTC() }
 
 // appendCells writes what was counted in each cell; what it costs is for the reader's card to say.
 func appendCells(b []byte, cells []meter.PricedCell) []byte {
@@ -158,7 +148,7 @@ func appendCells(b []byte, cells []meter.PricedCell) []byte {
 			b = strconv.AppendInt(b, q, 10)
 		}
 		b = append(b, `],"set_hash":"`...)
-		b = append(b, hexHash(c.SetHash)...)
+		b = appendHash(b, c.SetHash)
 		b = append(b, `"}`...)
 	}
 	return append(b, ']')
@@ -251,12 +241,12 @@ func quickCells(key meter.RowKey, quantities int, text string, words plainjson.W
 // is not found by it.
 type seal struct {
 	columns []storedColumn
-	hash    hash.Hash
+	hash    *xxh3.Hasher
 	buf     []byte
 }
 
 func newSeal(m *meter.Meter) *seal {
-	s := &seal{columns: storedColumns(m), hash: sha256.New()}
+	s := &seal{columns: storedColumns(m), hash: xxh3.New()}
 	for _, c := range s.columns {
 		s.text(c.name)
 	}
@@ -264,35 +254,71 @@ func newSeal(m *meter.Meter) *seal {
 	return s
 }
 
-// row adds a row. Every value begins with its kind and has a length that its kind or its first bytes say.
+// row adds a row as DuckDB reads it. Every value begins with its kind and has a length that its kind or its first bytes say.
 func (s *seal) row(values []driver.Value) {
 	for _, v := range values {
 		switch v := v.(type) {
 		case nil:
-			s.buf = append(s.buf, 'n')
+			s.null()
 		case int64:
-			s.buf = binary.LittleEndian.AppendUint64(append(s.buf, 'i'), uint64(v))
+			s.whole(v)
 		case string:
 			s.text(v)
 		case bool:
-			s.buf = append(s.buf, 'b', byte(0))
-			if v {
-				s.buf[len(s.buf)-1] = 1
-			}
+			s.flag(v)
 		case time.Time:
-			s.buf = binary.LittleEndian.AppendUint64(append(s.buf, 't'), uint64(v.UnixMicro()))
+			s.whole(v.UnixMicro())
 		default: // no value of ours
 			s.buf = append(s.buf, 'x')
 		}
 	}
-	if len(s.buf) > 1<<16 {
-		s.flush()
+	s.full()
+}
+
+// block adds rows as they are written.
+func (s *seal) block(b *storedBlock) {
+	for i := range b.rows() {
+		for _, column := range b.columns {
+			switch v := column[i]; v.Kind() {
+			case parquet.Int64:
+				s.whole(v.Int64())
+			case parquet.ByteArray:
+				s.bytes(v.ByteArray())
+			case parquet.Boolean:
+				s.flag(v.Boolean())
+			default:
+				s.null()
+			}
+		}
+		s.full()
 	}
 }
 
-func (s *seal) text(t string) {
-	s.buf = binary.LittleEndian.AppendUint32(append(s.buf, 's'), uint32(min(len(t), math.MaxUint32)))
-	s.buf = append(s.buf, t...)
+func (s *seal) null() { s.buf = append(s.buf, 'n') }
+
+func (s *seal) whole(n int64) {
+	s.buf = binary.LittleEndian.AppendUint64(append(s.buf, 'i'), uint64(n))
+}
+
+func (s *seal) flag(is bool) {
+	s.buf = append(s.buf, 'b', 0)
+	if is {
+		s.buf[len(s.buf)-1] = 1
+	}
+}
+
+func (s *seal) text(t string) { s.buf = append(s.length(len(t)), t...) }
+
+func (s *seal) bytes(t []byte) { s.buf = append(s.length(len(t)), t...) }
+
+func (s *seal) length(n int) []byte {
+	return binary.LittleEndian.AppendUint32(append(s.buf, 's'), uint32(min(n, math.MaxUint32)))
+}
+
+func (s *seal) full() {
+	if len(s.buf) > 1<<16 {
+		s.flush()
+	}
 }
 
 func (s *seal) flush() {
@@ -308,5 +334,6 @@ func (s *seal) sum(provenance map[string]string) string {
 		s.text(provenance[key])
 	}
 	s.flush()
-	return hex.EncodeToString(s.hash.Sum(nil))
+	sum := s.hash.Sum128().Bytes()
+	return hex.EncodeToString(sum[:])
 }

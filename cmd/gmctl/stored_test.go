@@ -285,7 +285,7 @@ func copyWith(t *testing.T, dir, query string, change func(map[string]string)) {
 		}
 		p[key] = value
 	}
-	if p["gm.sha256"] == "" {
+	if p["gm.xxh3"] == "" {
 		t.Fatal("it has no seal")
 	}
 	change(p)
