@@ -3,23 +3,18 @@
 WITH last AS ({{last}}),
 
 -- The plain case first, for it is nearly all of a log: one start and one end, in any order. Every other id is judged by the full rules below.
-ids AS (
-  SELECT {{ids ""}}, max(id_hash) AS id_hash, count(*) AS n, count(account) AS starts,
-         max(CASE WHEN kind = 'start' THEN part END) AS part,
-         max(CASE WHEN kind = 'start' THEN log_offset END) AS s_off,
-         max(account) AS account, max(sku) AS sku{{starts ", max(q#) AS q#"}}{{attributes ", max(a#) AS a#"}}{{references ", max(CASE WHEN kind = 'start' THEN $ END) AS $"}},
-         max(CASE WHEN kind <> 'start' THEN part END) AS x_part,
-         max(CASE WHEN kind <> 'start' THEN log_offset END) AS x_off,
-         max(CASE WHEN kind <> 'start' THEN t END) AS x_t,
-         max(status) AS status{{ends ", max(q#) AS q#"}},
-         max(CASE WHEN kind <> 'start' THEN kind END) AS x_kind
-  FROM ({{log}}) AS l
-  WHERE kind <> 'progress'
-  GROUP BY {{ids ""}}
+-- Hashes tell the two apart because they are cheap: what is odd is every id of a hash that does not stand on one start and one end. A hash
+-- never decides: what it brings together is a pair only if the whole ids are the same, and where ids share a hash by chance all of them go
+-- the long way.
+odd AS (SELECT id_hash FROM ({{log}}) AS l WHERE kind <> 'progress' GROUP BY id_hash HAVING count(*) <> 2 OR count(account) <> 1),
+pairs AS (
+  SELECT CASE WHEN {{same "x" "s"}} THEN 1 ELSE 0 END AS plain,
+         s.part, s.log_offset AS s_off, {{ids "s."}}, s.id_hash{{references ", s.$"}}, s.account, s.sku{{attributes ", s.a#"}}{{starts ", s.q#"}},
+         x.part AS x_part, x.log_offset AS x_off, x.t AS x_t, x.kind AS x_kind, x.status{{ends ", x.q#"}}
+  FROM (SELECT l.* FROM ({{log}}) AS l LEFT JOIN odd AS o ON o.id_hash = l.id_hash WHERE l.kind = 'start' AND o.id_hash IS NULL) AS s
+  JOIN (SELECT l.* FROM ({{log}}) AS l WHERE kind <> 'start' AND kind <> 'progress') AS x ON x.id_hash = s.id_hash
 ),
-sorted AS (SELECT i.*, CASE WHEN n = 2 AND starts = 1 THEN 1 ELSE 0 END AS plain FROM ids AS i),
--- Hashes, because a join on them is cheap; ids that share one by chance go the long way together, where ids are compared whole.
-rest AS (SELECT DISTINCT id_hash FROM sorted WHERE plain = 0),
+rest AS (SELECT id_hash FROM odd UNION ALL SELECT id_hash FROM pairs WHERE plain = 0),
 near AS (
   SELECT l.*, CASE WHEN kind = 'start' THEN 'start' WHEN kind = 'progress' THEN 'progress' ELSE 'end' END AS side,
          row_number() OVER (PARTITION BY {{ids ""}} ORDER BY log_time, part, log_offset) AS place
@@ -72,8 +67,8 @@ fates AS (
 ),
 billable AS (
   SELECT part, s_off AS off, x_part, x_off, {{ids ""}}, id_hash{{references ", $"}}, x_kind AS kind, account, sku, x_t AS t, status, 'ended' AS manner{{all ", q#"}}{{attributes ", a#"}}
-  FROM (SELECT s.*, r.id_hash AS also FROM sorted AS s LEFT JOIN rest AS r ON r.id_hash = s.id_hash) AS p
-  WHERE plain = 1 AND also IS NULL
+  FROM pairs
+  WHERE plain = 1
   UNION ALL             -- however late, at the time of its first end
   SELECT s_part, s_off, x_part, x_off, {{ids ""}}, id_hash{{references ", $"}}, x_kind, account, sku, x_t, x_status, 'ended'{{all ", q#"}}{{attributes ", a#"}}
   FROM fates

@@ -2,32 +2,31 @@
 -- A partition is judged alone (R1): part stands in every key.
 WITH last AS ({{last}}),
 
--- Progress says nothing but how far a request came: everything else is read once, and used again.
-lines AS (SELECT l.* FROM ({{log}}) AS l WHERE kind <> 'progress'),
-
 -- The plain case first, for it is nearly all of a log: one start and one end, in either order, which meet (R7). Every other id, whatever makes
 -- it so, is judged by the full rules below. Hashes tell the two apart because they are cheap: what is odd is every id of a hash that does not
--- stand on one start and one end. A hash never decides: a pair is joined by the whole id, and where ids share a hash by chance all of
--- them go the long way.
-odd AS (SELECT id_hash FROM lines GROUP BY id_hash HAVING count(*) <> 2 OR count(account) <> 1),
+-- stand on one start and one end. A hash never decides: what it brings together is a pair only if the whole ids are the same, and where ids
+-- share a hash by chance all of them go the long way.
+odd AS (SELECT id_hash FROM ({{log}}) AS l WHERE kind <> 'progress' GROUP BY id_hash HAVING count(*) <> 2 OR count(account) <> 1),
 -- The two meet if both pass the door under the watermark of the later one, which judges the record (the earlier one's W is not above it):
 -- then an end has W below time(X) + A, a start that comes second below end(D) + L, and one that came first has W(X) < D.
 pairs AS (
-  SELECT p.*, CASE WHEN judged < x_t + {{A}} AND judged < CASE WHEN s_off < x_off THEN d ELSE {{windowEnd "d"}} + {{L}} END THEN 1 ELSE 0 END AS plain
-  FROM (SELECT s.part, s.log_offset AS s_off, s.t + {{A}} AS d, {{ids "s."}}, s.id_hash{{references ", s.$"}}, s.account, s.sku{{attributes ", s.a#"}}{{starts ", s.q#"}},
+  SELECT p.*, CASE WHEN same = 1 AND judged < x_t + {{A}} AND judged < CASE WHEN s_off < x_off THEN d ELSE {{windowEnd "d"}} + {{L}} END THEN 1 ELSE 0 END AS plain
+  FROM (SELECT CASE WHEN x.part = s.part AND {{same "x" "s"}} THEN 1 ELSE 0 END AS same,
+               s.part, s.log_offset AS s_off, s.t + {{A}} AS d, {{ids "s."}}, s.id_hash{{references ", s.$"}}, s.account, s.sku{{attributes ", s.a#"}}{{starts ", s.q#"}},
                x.log_offset AS x_off, x.t AS x_t, x.kind AS x_kind, x.status{{ends ", x.q#"}},
                CASE WHEN s.log_offset < x.log_offset THEN x.w ELSE s.w END AS judged
-        FROM (SELECT l.* FROM lines AS l LEFT JOIN odd AS o ON o.id_hash = l.id_hash WHERE l.kind = 'start' AND o.id_hash IS NULL) AS s
-        LEFT JOIN (SELECT l.* FROM lines AS l WHERE kind <> 'start') AS x ON x.part = s.part AND {{same "x" "s"}}) AS p
+        FROM (SELECT l.* FROM ({{log}}) AS l LEFT JOIN odd AS o ON o.id_hash = l.id_hash WHERE l.kind = 'start' AND o.id_hash IS NULL) AS s
+        JOIN (SELECT l.* FROM ({{log}}) AS l WHERE kind <> 'start' AND kind <> 'progress') AS x ON x.id_hash = s.id_hash) AS p
 ),
 rest AS (SELECT id_hash FROM odd UNION ALL SELECT id_hash FROM pairs WHERE plain = 0),
+found AS (SELECT l.* FROM ({{log}}) AS l WHERE id_hash IN (SELECT id_hash FROM rest)),
 near AS (
   SELECT l.*, CASE WHEN kind = 'start' THEN 'start' ELSE 'end' END AS side,
          CASE WHEN kind = 'start' THEN {{windowEnd (printf "(t + %s)" A)}} + {{L}} ELSE t + {{A}} END AS horizon
-  FROM lines AS l
-  WHERE id_hash IN (SELECT id_hash FROM rest)
+  FROM found AS l
+  WHERE kind <> 'progress'
 ),
-progress AS (SELECT part, log_offset, {{ids ""}}, w{{ends ", q#"}} FROM ({{log}}) AS l WHERE kind = 'progress' AND id_hash IN (SELECT id_hash FROM rest)),
+progress AS (SELECT part, log_offset, {{ids ""}}, w{{ends ", q#"}} FROM found AS l WHERE kind = 'progress'),
 
 -- R8: a life is a run of an id's records in which each comes while W is below the greatest horizon before it. R7, the door: only
 -- records with W below their own horizon come in at all; the bound is the same.

@@ -427,7 +427,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestSpills: a day of half a million events within 60 MB of memory gives the same answer and leaves no file behind.
+// TestSpills: a day of half a million events within 40 MB of memory gives the same answer and leaves no file behind.
 func TestSpills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("half a million events")
@@ -436,7 +436,7 @@ func TestSpills(t *testing.T) {
 	temp := t.TempDir()
 	finished, spilled := make(chan struct{}), make(chan bool)
 	go func() { spilled <- everHoldsFiles(temp, finished) }()
-	r, err := duckdb.New(duckdb.Config{MemoryLimit: 60 << 20, TempDir: temp, Threads: 2}).Recompute(t.Context(), log.job)
+	r, err := duckdb.New(duckdb.Config{MemoryLimit: 40 << 20, TempDir: temp, Threads: 2}).Recompute(t.Context(), log.job)
 	close(finished)
 	if !<-spilled {
 		t.Error("nothing was spilled: the limit is not tight enough to prove anything")
