@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"runtime"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/gatewaymeter/gatewaymeter/meter"
 	"github.com/gatewaymeter/gatewaymeter/schemas"
@@ -21,7 +24,8 @@ type VerifyOptions struct {
 	// Heads are those of a ledger's positions; nil without a ledger: `_meta/head` counts.
 	Heads Heads
 	// Decoder returns the meter with this fingerprint and a decoder for it: the one that is at hand, or one parsed
-	// from Meta.Meter. An error makes the rows of such files a NoMeter fault: they stay unchecked.
+	// from Meta.Meter. An error makes the rows of such files a NoMeter fault: they stay unchecked. Partitions are checked
+	// side by side: it is called from several goroutines, and every decoder it returns is used by one.
 	Decoder func(fingerprint string) (*meter.Meter, Decode, error)
 	// Fingerprint and Revision name a meter's and a rate card's text, so that a changed document of _meta is found.
 	// nil: not checked.
@@ -51,11 +55,10 @@ func Verify(ctx context.Context, fsys FS, o VerifyOptions) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := verifier{ctx: ctx, o: &o, archive: a, report: &Report{Faults: a.Faults, Notes: a.Notes}, decoders: map[string]*decoder{}}
-	for _, p := range a.Partitions {
-		if err := v.partition(p); err != nil {
-			return nil, fmt.Errorf("archive: verify %s: %w", p.Source, err)
-		}
+	v := newVerifier(ctx, &o, a)
+	v.report.Faults, v.report.Notes = a.Faults, a.Notes
+	if err := v.partitions(); err != nil {
+		return nil, err
 	}
 	if err := v.meta(); err != nil {
 		return nil, fmt.Errorf("archive: verify %s: %w", metaDir, err)
@@ -70,6 +73,43 @@ type verifier struct {
 	archive  *Archive
 	report   *Report
 	decoders map[string]*decoder
+}
+
+func newVerifier(ctx context.Context, o *VerifyOptions, a *Archive) *verifier {
+	return &verifier{ctx: ctx, o: o, archive: a, report: &Report{}, decoders: map[string]*decoder{}}
+}
+
+// partitions checks as many partitions at a time as there are cores, each with a report and decoders of its own.
+func (v *verifier) partitions() error {
+	group, ctx := errgroup.WithContext(v.ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	reports := make([]*Report, len(v.archive.Partitions))
+	for i, p := range v.archive.Partitions {
+		own := newVerifier(ctx, v.o, v.archive)
+		reports[i] = own.report
+		group.Go(func() error {
+			if err := own.partition(p); err != nil {
+				return fmt.Errorf("archive: verify %s: %w", p.Source, err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, r := range reports {
+		v.report.add(r)
+	}
+	return nil
+}
+
+func (r *Report) add(part *Report) {
+	r.Files += part.Files
+	r.Rows += part.Rows
+	r.Bytes += part.Bytes
+	r.Suppressed += part.Suppressed
+	r.Faults = append(r.Faults, part.Faults...)
+	r.Notes = append(r.Notes, part.Notes...)
 }
 
 // A decoder of one meter version.
