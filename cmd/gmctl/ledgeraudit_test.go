@@ -42,13 +42,15 @@ func TestLedgerAudit(t *testing.T) {
 		`UPDATE gm_firing SET delta_set_hash = 99 WHERE seq = 9`:                                                                    "deltas do not sum to the set_hash",
 		`UPDATE gm_firing SET delta_quantities = '[1,2,3]' WHERE seq = 9`:                                                           "deltas do not sum to the quantities",
 		`UPDATE gm_firing SET total = total + 1 WHERE kind = 'final' AND seq > 40`:                                                  "last firing states another total",
-		`UPDATE gm_row SET state = 'corrected' WHERE account = 'acme'`:                                                              "its state is not that of its firings",
-		`UPDATE gm_row SET revision = 9 WHERE account = 'acme'`:                                                                     "its revision is not that of its firings",
-		`UPDATE gm_row SET source = 'list' WHERE account = 'acme'`:                                                                  "its price_source is",
-		`UPDATE gm_row SET unpriced = 3 WHERE account = 'acme'`:                                                                     "3 unpriced requests",
-		`DELETE FROM gm_price WHERE quantity = 'prompt_tokens'`:                                                                     "have no rate",
-		`UPDATE gm_row SET published = published + 1, amount = amount + 1 WHERE account = 'acme'`:                                   "deltas do not sum to the amount",
-		`DELETE FROM gm_row WHERE account = 'acme' AND window_end = (SELECT max(window_end) FROM gm_row WHERE account = 'acme')`:    "there is no such row",
+		// A total in the middle, which neither the last one nor the sum of the deltas shows.
+		`UPDATE gm_firing SET total = total + 1 WHERE seq = (SELECT min(seq) FROM gm_firing AS f WHERE EXISTS (SELECT 1 FROM gm_firing AS n WHERE n.account = f.account AND n.window_end = f.window_end AND n.seq > f.seq))`: "states another total than the deltas up to it",
+		`UPDATE gm_row SET state = 'corrected' WHERE account = 'acme'`:                                                           "its state is not that of its firings",
+		`UPDATE gm_row SET revision = 9 WHERE account = 'acme'`:                                                                  "its revision is not that of its firings",
+		`UPDATE gm_row SET source = 'list' WHERE account = 'acme'`:                                                               "its price_source is",
+		`UPDATE gm_row SET unpriced = 3 WHERE account = 'acme'`:                                                                  "3 unpriced requests",
+		`DELETE FROM gm_price WHERE quantity = 'prompt_tokens'`:                                                                  "have no rate",
+		`UPDATE gm_row SET published = published + 1, amount = amount + 1 WHERE account = 'acme'`:                                "deltas do not sum to the amount",
+		`DELETE FROM gm_row WHERE account = 'acme' AND window_end = (SELECT max(window_end) FROM gm_row WHERE account = 'acme')`: "there is no such row",
 	} {
 		if err := os.WriteFile(path, whole, 0o600); err != nil {
 			t.Fatal(err)
