@@ -20,17 +20,23 @@ func main() {
 	gmctl := flag.String("gmctl", "bin/gmctl", "the program")
 	dir := flag.String("dir", "", "where to work (default: a temporary folder that is removed)")
 	sizes := flag.String("sizes", "1000000,5000000", "records, roughly; 25000000 is the whole day")
+	profiles := flag.String("profiles", "", "a folder in which every process leaves its CPU profile")
 	flag.Parse()
-	if err := bench(*gmctl, *dir, *sizes); err != nil {
+	if err := bench(*gmctl, *dir, *sizes, *profiles); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func bench(gmctl, dir, sizes string) error {
+func bench(gmctl, dir, sizes, profiles string) error {
 	gmctl, err := filepath.Abs(gmctl)
 	if err != nil {
 		return err
+	}
+	if profiles != "" {
+		if profiles, err = filepath.Abs(profiles); err != nil {
+			return err
+		}
 	}
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "gmctl-bench-*"); err != nil {
@@ -45,7 +51,7 @@ func bench(gmctl, dir, sizes string) error {
 		if err != nil || n < 10_000 {
 			return fmt.Errorf("-sizes %q: want numbers of records, 10000 at least", sizes)
 		}
-		s := &size{gmctl: gmctl, dir: filepath.Join(dir, text)}
+		s := &size{gmctl: gmctl, dir: filepath.Join(dir, text), profiles: profiles}
 		if err := s.run(n); err != nil {
 			return fmt.Errorf("%d records: %w", n, err)
 		}

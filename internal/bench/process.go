@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -27,6 +29,9 @@ func (s *size) callFor(killAfter time.Duration, args ...string) (usage, error) {
 	cmd.Dir = s.dir
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
+	if s.profiles != "" && killAfter == 0 { // who is killed leaves none
+		cmd.Env = append(os.Environ(), fmt.Sprintf("GMCTL_CPUPROFILE=%s/%s-%d.prof", s.profiles, filepath.Base(s.dir), time.Now().UnixNano()))
+	}
 	begun := time.Now()
 	if err := cmd.Start(); err != nil {
 		return usage{}, err

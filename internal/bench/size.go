@@ -23,6 +23,7 @@ const (
 // A size is the bench over one log.
 type size struct {
 	gmctl, dir string
+	profiles   string // where every process leaves its CPU profile; "" is nowhere
 	records    int64
 	steps      []measured
 	disk       []onDisk
