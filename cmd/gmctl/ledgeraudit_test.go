@@ -44,6 +44,7 @@ func TestLedgerAudit(t *testing.T) {
 		`UPDATE gm_firing SET total = total + 1 WHERE kind = 'final' AND seq > 40`:                                                  "last firing states another total",
 		// A total in the middle, which neither the last one nor the sum of the deltas shows.
 		`UPDATE gm_firing SET total = total + 1 WHERE seq = (SELECT min(seq) FROM gm_firing AS f WHERE EXISTS (SELECT 1 FROM gm_firing AS n WHERE n.account = f.account AND n.window_end = f.window_end AND n.seq > f.seq))`: "states another total than the deltas up to it",
+		`UPDATE gm_row SET overflow = '1' WHERE account = 'acme'`:                                                                "its total as text",
 		`UPDATE gm_row SET state = 'corrected' WHERE account = 'acme'`:                                                           "its state is not that of its firings",
 		`UPDATE gm_row SET revision = 9 WHERE account = 'acme'`:                                                                  "its revision is not that of its firings",
 		`UPDATE gm_row SET source = 'list' WHERE account = 'acme'`:                                                               "its price_source is",

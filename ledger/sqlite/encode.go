@@ -75,6 +75,27 @@ func (s scanInts) Scan(v any) error {
 	return nil
 }
 
+// scanAll is scanInts into numbers that are there, as many as there have to be.
+type scanAll struct{ to []int64 }
+
+// Scan implements sql.Scanner.
+func (s scanAll) Scan(v any) error {
+	text, isText := v.(string)
+	inner, opened := strings.CutPrefix(text, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	ok := isText && opened && closed
+	for i := range s.to {
+		word, rest, more := strings.Cut(inner, ",")
+		n, err := strconv.ParseInt(word, 10, 64)
+		ok = ok && err == nil && more == (i < len(s.to)-1)
+		s.to[i], inner = n, rest
+	}
+	if !ok || inner != "" {
+		return fmt.Errorf("%.40q is no list of %d integers", fmt.Sprint(v), len(s.to))
+	}
+	return nil
+}
+
 // scanHash reads a set_hash.
 type scanHash struct{ to *uint64 }
 

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 
@@ -17,18 +18,13 @@ const maxFaults = 20
 // those before it come to, the last one states what was published, and a row's state and revision are those of its firings and
 // of g, the merge's watermark. It returns what is wrong, a line each.
 //
-// The journal is read once, in its order, and the rows once: to sort, join and sum them in SQL takes three times as long.
+// The journal is read once, in its order, and the rows once: to sort, join and sum them in SQL takes twice as long.
 func (r *Reader) Audit(ctx context.Context, g int64) ([]string, error) {
-	n := len(r.About.Quantities)
-	a := journalAudit{quantities: n, lateness: r.About.Lateness, g: g, words: plainjson.Words{}, places: map[rowName]int32{}, own: make([]int64, n), before: make([]int64, n)}
-	err := r.raw(ctx, `SELECT seq, kind, revision, account, window_end, version, requests, quantities, set_hash, total,
-		delta_requests, delta_quantities, delta_set_hash, delta FROM gm_firing ORDER BY seq`, a.firing)
-	if err != nil {
+	a := journalAudit{quantities: len(r.About.Quantities), lateness: r.About.Lateness, g: g, words: plainjson.Words{}, places: map[rowName]int32{}}
+	if err := a.readJournal(ctx, r.tx); err != nil {
 		return nil, r.failed("the journal", err)
 	}
-	err = r.raw(ctx, `SELECT account, window_end, version, revision, state, live, requests, quantities, set_hash, amount, adjustment, overflow,
-		published_requests, published_quantities, published_set_hash, published FROM gm_row`, a.row)
-	if err != nil {
+	if err := a.readRows(ctx, r.tx); err != nil {
 		return nil, r.failed("rows against the journal", err)
 	}
 	return a.faults(), nil
@@ -45,7 +41,6 @@ type journalAudit struct {
 	journals    []rowJournal
 	values      []int64 // of each journal: the quantities that it states, then the sums of their deltas
 	wrong       []rowFault
-	own, before []int64 // quantities of the row at hand: its own, and those that it says were published
 }
 
 type rowName struct {
@@ -72,28 +67,41 @@ type rowFault struct {
 	what string
 }
 
-func (a *journalAudit) firing(v *values) error {
-	seq, kind, revision := v.whole(), v.text(), v.whole()
-	j, stated, deltas := a.journal(rowName{account: v.text(), end: v.whole(), version: v.text()})
-	j.last, j.revision = seq, revision
-	a.number(seq)
-	switch kind {
-	case meter.FinalFiring.String():
-		j.finals++
-	case meter.CorrectionFiring.String():
-		j.corrections++
-	}
-	j.requests = v.whole()
-	v.ints(stated)
-	j.hash, j.total = uint64(v.whole()), v.amount()
-	j.requested += v.whole()
-	v.addInts(deltas)
-	j.hashed += uint64(v.whole())
-	j.totaled = j.totaled.Add(v.amount())
-	if j.broken == 0 && (j.requests != j.requested || j.hash != j.hashed || j.total != j.totaled || !slices.Equal(stated, deltas)) {
-		j.broken = seq
-	}
-	return v.failed("firing %d", seq)
+// readJournal reads the firings. What it scans into is used again for each: there are several for every row of a bill.
+func (a *journalAudit) readJournal(ctx context.Context, q querier) error {
+	var seq, revision, requests, requested int64
+	var kind string
+	var name rowName
+	var hash, hashed uint64
+	var total, totaled meter.Int128
+	stated, deltas := make([]int64, a.quantities), make([]int64, a.quantities)
+	to := []any{&seq, &kind, &revision, &name.account, &name.end, &name.version, &requests, scanAll{stated}, scanHash{&hash}, scanAmount{&total},
+		&requested, scanAll{deltas}, scanHash{&hashed}, scanAmount{&totaled}}
+	return each(ctx, q, `SELECT seq, kind, revision, account, window_end, version, requests, quantities, set_hash, total,
+		delta_requests, delta_quantities, delta_set_hash, delta FROM gm_firing ORDER BY seq`, nil, func(scan func(...any) error) error {
+		if err := scan(to...); err != nil {
+			return fmt.Errorf("after seq %d: %w", a.seq, err)
+		}
+		a.number(seq)
+		j, lastStated, sums := a.journal(name)
+		j.last, j.revision = seq, revision
+		switch kind {
+		case meter.FinalFiring.String():
+			j.finals++
+		case meter.CorrectionFiring.String():
+			j.corrections++
+		}
+		j.requests, j.hash, j.total = requests, hash, total
+		copy(lastStated, stated)
+		j.requested, j.hashed, j.totaled = j.requested+requested, j.hashed+hashed, j.totaled.Add(totaled)
+		for i, d := range deltas {
+			sums[i] += d
+		}
+		if j.broken == 0 && (requests != j.requested || hash != j.hashed || total != j.totaled || !slices.Equal(stated, sums)) {
+			j.broken = seq
+		}
+		return nil
+	})
 }
 
 // number checks that the journal counts up from 1.
@@ -122,56 +130,73 @@ func (a *journalAudit) journal(name rowName) (j *rowJournal, stated, deltas []in
 	return &a.journals[place], own[:a.quantities], own[a.quantities:]
 }
 
-func (a *journalAudit) row(v *values) error {
-	name := rowName{account: v.text(), end: v.whole(), version: v.text()}
-	revision, state, live := v.whole(), v.text(), v.whole() == 1
-	requests := v.whole()
-	v.ints(a.own)
-	hash, amount, adjustment := v.whole(), v.amount(), v.amount()
-	if overflow := v.optional(); overflow != "" {
-		total, err := meter.ParseInt128(overflow)
-		v.note(err)
-		amount, adjustment = total, meter.Int128{}
-	}
-	was := rowJournal{requests: v.whole()}
-	v.ints(a.before)
-	was.hash, was.total = uint64(v.whole()), v.amount()
-	if err := v.failed("row %q %s", name.account, meter.Time(name.end)); err != nil {
-		return err
-	}
-	if _, spoken := a.places[name]; !spoken {
-		a.unspoken(name, revision, state)
+// A publishedRow is a row as it stands, and what it says was published of it.
+type publishedRow struct {
+	name               rowName
+	state              string
+	revision           int64
+	live               bool
+	requests, before   int64
+	quantities, listed []int64
+	hash, hashed       uint64
+	amount, adjustment meter.Int128
+	overflow           sql.NullString
+	published          meter.Int128
+}
+
+func (a *journalAudit) readRows(ctx context.Context, q querier) error {
+	r := publishedRow{quantities: make([]int64, a.quantities), listed: make([]int64, a.quantities)}
+	to := []any{&r.name.account, &r.name.end, &r.name.version, &r.revision, &r.state, &r.live, &r.requests, scanAll{r.quantities}, scanHash{&r.hash},
+		scanAmount{&r.amount}, scanAmount{&r.adjustment}, &r.overflow, &r.before, scanAll{r.listed}, scanHash{&r.hashed}, scanAmount{&r.published}}
+	return each(ctx, q, `SELECT account, window_end, version, revision, state, live, requests, quantities, set_hash, amount, adjustment, overflow,
+		published_requests, published_quantities, published_set_hash, published FROM gm_row`, nil, func(scan func(...any) error) error {
+		if err := scan(to...); err != nil {
+			return err
+		}
+		last := int64(0)
+		what := ""
+		if _, spoken := a.places[r.name]; spoken {
+			j, stated, sums := a.journal(r.name)
+			j.found, last = true, j.last
+			what = a.row(&r, j, stated, sums)
+		} else {
+			what = unspoken(&r)
+		}
+		if what != "" {
+			a.wrong = append(a.wrong, rowFault{r.name, last, what})
+		}
 		return nil
-	}
-	j, stated, deltas := a.journal(name)
-	j.found = true
-	what := ""
+	})
+}
+
+// row holds a row against its journal: what is wrong, or "".
+func (a *journalAudit) row(r *publishedRow, j *rowJournal, stated, sums []int64) string {
+	total := r.amount.Add(r.adjustment)
 	switch {
-	case j.requested != was.requests:
-		what = "the journal's deltas do not sum to the requests that were published"
-	case !slices.Equal(deltas, a.before):
-		what = "the journal's deltas do not sum to the quantities that were published"
-	case j.totaled != was.total:
-		what = "the journal's deltas do not sum to the amount that was published"
-	case j.hashed != was.hash:
-		what = "the journal's deltas do not sum to the set_hash that was published"
-	case j.total != was.total || j.requests != was.requests || j.hash != was.hash || !slices.Equal(stated, a.before):
-		what = "its last firing states another total than was published"
+	case j.requested != r.before:
+		return "the journal's deltas do not sum to the requests that were published"
+	case !slices.Equal(sums, r.listed):
+		return "the journal's deltas do not sum to the quantities that were published"
+	case j.totaled != r.published:
+		return "the journal's deltas do not sum to the amount that was published"
+	case j.hashed != r.hashed:
+		return "the journal's deltas do not sum to the set_hash that was published"
+	case j.total != r.published || j.requests != r.before || j.hash != r.hashed || !slices.Equal(stated, r.listed):
+		return "its last firing states another total than was published"
 	case j.broken != 0:
-		what = fmt.Sprintf("its firing %d states another total than the deltas up to it come to", j.broken)
-	case j.revision != revision:
-		what = "its revision is not that of its firings"
-	case state != j.state():
-		what = "its state is not that of its firings"
-	case revision != 0 && (state == meter.Final.String()) != (name.end+a.lateness <= a.g):
-		what = "its state is not that of the watermark"
-	case !live && (requests != was.requests || uint64(hash) != was.hash || amount.Add(adjustment) != was.total || !slices.Equal(a.own, a.before)):
-		what = "nothing of it waits to be published, and it is not what was published"
-	default:
-		return nil
+		return fmt.Sprintf("its firing %d states another total than the deltas up to it come to", j.broken)
+	case j.revision != r.revision:
+		return "its revision is not that of its firings"
+	case j.state() != r.state:
+		return "its state is not that of its firings"
+	case r.revision != 0 && (r.state == meter.Final.String()) != (r.name.end+a.lateness <= a.g):
+		return "its state is not that of the watermark"
+	case !r.live && (r.requests != r.before || r.hash != r.hashed || total != r.published || !slices.Equal(r.quantities, r.listed)):
+		return "nothing of it waits to be published, and it is not what was published"
+	case r.overflow.Valid && r.overflow.String != total.String():
+		return "its total as text is not its amount and its adjustment"
 	}
-	a.wrong = append(a.wrong, rowFault{name, j.last, what})
-	return nil
+	return ""
 }
 
 // state is that of a row with these firings.
@@ -188,13 +213,14 @@ func (j *rowJournal) state() string {
 }
 
 // unspoken judges a row that the journal has nothing of.
-func (a *journalAudit) unspoken(name rowName, revision int64, state string) {
+func unspoken(r *publishedRow) string {
 	switch {
-	case revision != 0:
-		a.wrong = append(a.wrong, rowFault{name, 0, "it says that it was published, and the journal has nothing of it"})
-	case state != meter.Running.String():
-		a.wrong = append(a.wrong, rowFault{name, 0, fmt.Sprintf("its state is %q, and it was never published", state)})
+	case r.revision != 0:
+		return "it says that it was published, and the journal has nothing of it"
+	case r.state != meter.Running.String():
+		return fmt.Sprintf("its state is %q, and it was never published", r.state)
 	}
+	return ""
 }
 
 // faults is what was found, the rows in order.

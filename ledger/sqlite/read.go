@@ -18,7 +18,6 @@ import (
 type Reader struct {
 	About About
 	db    *sql.DB
-	conn  *sql.Conn // the one that tx is of
 	tx    *sql.Tx
 	path  string
 }
@@ -55,10 +54,7 @@ func OpenReader(ctx context.Context, path string) (r *Reader, err error) {
 			_ = r.Close()
 		}
 	}(r)
-	if r.conn, err = r.db.Conn(ctx); err != nil {
-		return nil, err
-	}
-	if r.tx, err = r.conn.BeginTx(ctx, &sql.TxOptions{}); err != nil {
+	if r.tx, err = r.db.BeginTx(ctx, &sql.TxOptions{}); err != nil {
 		return nil, err
 	}
 	m, err := readMeta(ctx, r.tx) // the first read fixes the snapshot
@@ -99,9 +95,6 @@ func (r *Reader) Close() error {
 	var err error
 	if r.tx != nil {
 		err = ignoreDone(r.tx.Rollback())
-	}
-	if r.conn != nil {
-		err = errors.Join(err, r.conn.Close())
 	}
 	if r.db != nil {
 		err = errors.Join(err, r.db.Close())
