@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/gatewaymeter/gatewaymeter/diff"
@@ -58,7 +60,24 @@ func auditLedger(ctx context.Context, o *folder) (broken []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.Audit(ctx, state.Merge.G)
+	if broken, err = r.Audit(ctx, state.Merge.G); err != nil {
+		return nil, err
+	}
+	positions, err := r.Positions(ctx)
+	return append(broken, unknownPositions(state, positions)...), err
+}
+
+// unknownPositions names the partitions that the rows hold something of and the ledger has no position of: their records would
+// be read again.
+func unknownPositions(state *run.State, positions []meter.Position) []string {
+	var faults []string
+	for _, p := range state.Merge.Partitions {
+		known := slices.ContainsFunc(positions, func(pos meter.Position) bool { return pos.Partition == p.Partition })
+		if p.CommitNo > 0 && !known {
+			faults = append(faults, fmt.Sprintf("partition %d was committed %d times, and the ledger has no position of it", p.Partition, p.CommitNo))
+		}
+	}
+	return faults
 }
 
 func (s *sides) ledgerSide(ctx context.Context) (*diff.Side, error) {

@@ -15,8 +15,9 @@ import (
 const maxFaults = 20
 
 // Audit holds the ledger against itself (R11): the journal is numbered without a gap, every firing of a row states what its delta and
-// those before it come to, the last one states what was published, and a row's state and revision are those of its firings and
-// of g, the merge's watermark. It returns what is wrong, a line each.
+// those before it come to, the kinds and revisions of a row follow each other as they are published, the last firing states what was
+// published, and a row's state, revision and prices are those of its firings and of g, the merge's watermark; what is not billed is
+// there record for record (R14). It returns what is wrong, a line each.
 //
 // The journal is read once, in its order, and the rows once: to sort, join and sum them in SQL takes twice as long.
 func (r *Reader) Audit(ctx context.Context, g int64) ([]string, error) {
@@ -27,7 +28,8 @@ func (r *Reader) Audit(ctx context.Context, g int64) ([]string, error) {
 	if err := a.readRows(ctx, r.tx); err != nil {
 		return nil, r.failed("rows against the journal", err)
 	}
-	return a.faults(), nil
+	unbilled, err := r.auditUnbilled(ctx)
+	return append(a.faults(), unbilled...), err
 }
 
 // A journalAudit is one pass over the journal, then one over the rows.
@@ -53,9 +55,12 @@ type rowJournal struct {
 	name                rowName
 	last, revision      int64 // of the last firing
 	finals, corrections int32
-	found               bool  // there is such a row
-	broken              int64 // the first firing that states another total than the deltas up to it come to; 0 is none
-	requests, requested int64 // what the last one states, and the sum of the deltas
+	found               bool   // there is such a row
+	broken              int64  // the first firing that states another total than the deltas up to it come to; 0 is none
+	misplaced           int64  // the first firing whose kind or revision cannot follow the one before; 0 is none
+	card, list          string // of the final firing and what came after it: revisions
+	repriced            int64  // the first firing after the final one that has other prices; 0 is none
+	requests, requested int64  // what the last one states, and the sum of the deltas
 	hash, hashed        uint64
 	total, totaled      meter.Int128
 }
@@ -70,26 +75,33 @@ type rowFault struct {
 // readJournal reads the firings. What it scans into is used again for each: there are several for every row of a bill.
 func (a *journalAudit) readJournal(ctx context.Context, q querier) error {
 	var seq, revision, requests, requested int64
-	var kind string
+	var kind, card, list string
 	var name rowName
 	var hash, hashed uint64
 	var total, totaled meter.Int128
 	stated, deltas := make([]int64, a.quantities), make([]int64, a.quantities)
 	to := []any{&seq, &kind, &revision, &name.account, &name.end, &name.version, &requests, scanAll{stated}, scanHash{&hash}, scanAmount{&total},
-		&requested, scanAll{deltas}, scanHash{&hashed}, scanAmount{&totaled}}
+		&requested, scanAll{deltas}, scanHash{&hashed}, scanAmount{&totaled}, &card, &list}
 	return each(ctx, q, `SELECT seq, kind, revision, account, window_end, version, requests, quantities, set_hash, total,
-		delta_requests, delta_quantities, delta_set_hash, delta FROM gm_firing ORDER BY seq`, nil, func(scan func(...any) error) error {
+		delta_requests, delta_quantities, delta_set_hash, delta, card, list FROM gm_firing ORDER BY seq`, nil, func(scan func(...any) error) error {
 		if err := scan(to...); err != nil {
 			return fmt.Errorf("after seq %d: %w", a.seq, err)
 		}
 		a.number(seq)
 		j, lastStated, sums := a.journal(name)
+		if j.misplaced == 0 && !j.mayFollow(kind, revision) {
+			j.misplaced = seq
+		}
 		j.last, j.revision = seq, revision
 		switch kind {
 		case meter.FinalFiring.String():
 			j.finals++
+			j.card, j.list = a.words.Get(card), a.words.Get(list)
 		case meter.CorrectionFiring.String():
 			j.corrections++
+		}
+		if j.repriced == 0 && j.finals > 0 && (card != j.card || list != j.list) {
+			j.repriced = seq
 		}
 		j.requests, j.hash, j.total = requests, hash, total
 		copy(lastStated, stated)
@@ -102,6 +114,21 @@ func (a *journalAudit) readJournal(ctx context.Context, q querier) error {
 		}
 		return nil
 	})
+}
+
+// mayFollow reports whether a firing of this kind and revision can come after those that were read (R11).
+func (j *rowJournal) mayFollow(kind string, revision int64) bool {
+	switch kind {
+	case meter.MainFiring.String():
+		return j.last == 0 && revision == 1
+	case meter.CorrectionFiring.String():
+		return j.last != 0 && j.finals == 0 && revision == j.revision+1
+	case meter.FinalFiring.String():
+		return j.finals == 0 && revision == j.revision+1
+	case meter.AdjustmentFiring.String():
+		return j.finals > 0 && revision == j.revision
+	}
+	return false
 }
 
 // number checks that the journal counts up from 1.
@@ -142,14 +169,16 @@ type publishedRow struct {
 	amount, adjustment meter.Int128
 	overflow           sql.NullString
 	published          meter.Int128
+	card, list         string
 }
 
 func (a *journalAudit) readRows(ctx context.Context, q querier) error {
 	r := publishedRow{quantities: make([]int64, a.quantities), listed: make([]int64, a.quantities)}
 	to := []any{&r.name.account, &r.name.end, &r.name.version, &r.revision, &r.state, &r.live, &r.requests, scanAll{r.quantities}, scanHash{&r.hash},
-		scanAmount{&r.amount}, scanAmount{&r.adjustment}, &r.overflow, &r.before, scanAll{r.listed}, scanHash{&r.hashed}, scanAmount{&r.published}}
+		scanAmount{&r.amount}, scanAmount{&r.adjustment}, &r.overflow, &r.before, scanAll{r.listed}, scanHash{&r.hashed}, scanAmount{&r.published},
+		&r.card, &r.list}
 	return each(ctx, q, `SELECT account, window_end, version, revision, state, live, requests, quantities, set_hash, amount, adjustment, overflow,
-		published_requests, published_quantities, published_set_hash, published FROM gm_row`, nil, func(scan func(...any) error) error {
+		published_requests, published_quantities, published_set_hash, published, card, list FROM gm_row`, nil, func(scan func(...any) error) error {
 		if err := scan(to...); err != nil {
 			return err
 		}
@@ -189,6 +218,12 @@ func (a *journalAudit) row(r *publishedRow, j *rowJournal, stated, sums []int64)
 		return "its revision is not that of its firings"
 	case j.state() != r.state:
 		return "its state is not that of its firings"
+	case j.misplaced != 0:
+		return fmt.Sprintf("its firing %d is of a kind or revision that cannot follow the one before", j.misplaced)
+	case j.repriced != 0:
+		return fmt.Sprintf("its firing %d has other prices than its final row", j.repriced)
+	case j.finals > 0 && (j.card != r.card || j.list != r.list):
+		return fmt.Sprintf("it is priced by card %q and list %q, its final firing by %q and %q", r.card, r.list, j.card, j.list)
 	case r.revision != 0 && (r.state == meter.Final.String()) != (r.name.end+a.lateness <= a.g):
 		return "its state is not that of the watermark"
 	case !r.live && (r.requests != r.before || r.hash != r.hashed || total != r.published || !slices.Equal(r.quantities, r.listed)):
