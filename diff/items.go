@@ -355,6 +355,10 @@ func verdictCause(o *meter.Item) Cause {
 		return AbandonedThenCompleted
 	case meter.VerdictOrphan:
 		return Orphan
+	case meter.VerdictOpen:
+		if o.Kind.IsEnd() {
+			return Orphan // held for a start that this side has forgotten or has elsewhere (R7, R8): an orphan to be
+		}
 	case meter.VerdictFiltered:
 		return Filtered
 	}
