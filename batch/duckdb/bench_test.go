@@ -3,10 +3,12 @@ package duckdb_test
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -275,4 +277,43 @@ func BenchmarkRecompute(b *testing.B) {
 			b.ReportMetric(float64(log.events)*float64(b.N)/spent, "events/core-s")
 		})
 	}
+}
+
+// BenchmarkBareAssembly is what DuckDB alone takes for the least that a recompute has to do, on the same files: bring the records of each
+// request together and add them up by account, model and minute. It knows no watermark, no lateness, no copies, no abandoned request, no
+// price. BenchmarkRecompute in the same run is to be held against it.
+func BenchmarkBareAssembly(b *testing.B) {
+	requests := 1_000_000
+	if testing.Short() {
+		requests /= 10
+	}
+	log := newBenchLog(b, b.TempDir(), requests)
+	var paths []string
+	for _, f := range log.job.Files {
+		paths = append(paths, "'"+f.Path+"'")
+	}
+	query := `SELECT CAST(count(*) AS BIGINT), CAST(sum(n) AS BIGINT), CAST(sum(p) AS BIGINT) FROM (
+		SELECT account, sku, moment - mod(moment, 60000) AS minute, count(*) AS n, sum(prompt) AS p, sum(completion) AS c FROM (
+			SELECT id_1, max(account) AS account, max(sku) AS sku, max(prompt_tokens) AS prompt, max(completion_tokens) AS completion,
+				max(CASE WHEN kind = 'complete' THEN event_time END) AS ended, coalesce(ended, max(event_time)) AS moment
+			FROM read_parquet([` + strings.Join(paths, ",") + `], hive_partitioning = false) WHERE bucket = 'event' GROUP BY id_1) AS r
+		GROUP BY account, sku, minute) AS c`
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	var spent float64
+	for b.Loop() {
+		began := cpuSeconds()
+		var cells, requests, prompt int64
+		if err := db.QueryRow(query).Scan(&cells, &requests, &prompt); err != nil {
+			b.Fatal(err)
+		}
+		spent += cpuSeconds() - began
+		if requests != log.want.requests || prompt != log.want.prompt || cells == 0 {
+			b.Fatalf("%d requests with %d, %d with %d are right", requests, prompt, log.want.requests, log.want.prompt)
+		}
+	}
+	b.ReportMetric(float64(log.events)*float64(b.N)/spent, "events/core-s")
 }
