@@ -99,7 +99,8 @@ func gunzip(r io.Reader) (source, error) {
 		return source{}, w.explain(err)
 	}
 	w.r = z
-	return source{Reader: w, closers: []func() error{z.Close}}, nil
+	// Close would say once more, in other words, what reading has said.
+	return source{Reader: w, closers: []func() error{func() error { _ = z.Close(); return nil }}}, nil
 }
 
 func unzstd(r io.Reader) (source, error) {
