@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,6 +29,48 @@ const (
 	killsEnv    = "GMCTL_KILLS"
 	killSeedEnv = "GMCTL_KILL_SEED"
 )
+
+// TestTerminated: SIGTERM ends a stream that follows its log with 0, with all of its closing words, the unpriced ones too.
+func TestTerminated(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "g")
+	if out, err := exec.Command("gmctl", "init", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	rates := "rates:\n  - {sku: large, tier: 0, quantity: prompt_tokens, usd: \"2.50\", per: 1000000, effective_from: 2026-01-01T00:00:00Z}\n"
+	if err := os.WriteFile(filepath.Join(dir, "rates.yaml"), []byte(rates), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("gmctl", "-C", dir, "stream", "--follow", "--commit-every", "10ms", "--summary", "json")
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		bill, err := exec.Command("gmctl", "-C", dir, "bill", "--by", "account").Output()
+		if err == nil && bytes.Contains(bill, []byte("rows")) {
+			break
+		}
+		if time.Now().After(deadline) {
+			_ = cmd.Process.Kill()
+			t.Fatalf("nothing is counted: %v %s", err, bill)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v, want 0", err)
+	}
+	if !strings.HasPrefix(out.String(), `{"read":`) {
+		t.Errorf("stdout: %s", out.String())
+	}
+	for _, want := range []string{"stopped with everything committed", "no rate for large"} {
+		if !strings.Contains(errs.String(), want) {
+			t.Errorf("no %q in %s", want, errs.String())
+		}
+	}
+}
 
 // TestKill kills `gmctl stream` itself with SIGKILL, at random moments, until enough kills have left the position strictly
 // inside of the log. Then it lets it end, and everything that gmctl can print of the folder is what it prints of one that

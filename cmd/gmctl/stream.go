@@ -69,7 +69,8 @@ open, and a last line that has no line end yet is left unread.`,
 				return err
 			}
 			if url := orElse(f.ledger, o.Run.Ledger); url != "none" {
-				return a.noteUnpriced(cmd.Context(), o, url)
+				// After SIGTERM too, which has ended the context: what it stopped is whole, and so are its words.
+				return a.noteUnpriced(context.WithoutCancel(cmd.Context()), o, url)
 			}
 			return nil
 		},
