@@ -99,8 +99,7 @@ func gunzip(r io.Reader) (source, error) {
 		return source{}, w.explain(err)
 	}
 	w.r = z
-	// Close would say once more, in other words, what reading has said.
-	return source{Reader: w, closers: []func() error{func() error { _ = z.Close(); return nil }}}, nil
+	return source{Reader: w}, nil // nothing to close: a gzip reader holds nothing, and its Close would say again what reading has said
 }
 
 func unzstd(r io.Reader) (source, error) {

@@ -50,50 +50,48 @@ func ints(values []int64, width int) string {
 	return string(append(buf, ']'))
 }
 
-// scanInts reads what ints wrote.
-type scanInts struct{ to *[]int64 }
-
-// Scan implements sql.Scanner.
-func (s scanInts) Scan(v any) error {
+// appendInts appends what ints wrote.
+func appendInts(list []int64, v any) ([]int64, error) {
 	text, ok := v.(string)
 	inner, opened := strings.CutPrefix(text, "[")
 	inner, closed := strings.CutSuffix(inner, "]")
 	if !ok || !opened || !closed {
-		return fmt.Errorf("%.40q is no list of integers", fmt.Sprint(v))
+		return nil, fmt.Errorf("%.40q is no list of integers", fmt.Sprint(v))
 	}
-	list := []int64{}
-	for inner != "" {
+	for more := inner != ""; more; {
 		var word string
-		word, inner, _ = strings.Cut(inner, ",")
+		word, inner, more = strings.Cut(inner, ",")
 		n, err := strconv.ParseInt(word, 10, 64)
 		if err != nil {
-			return fmt.Errorf("%.40q is no list of integers", text)
+			return nil, fmt.Errorf("%.40q is no list of integers", text)
 		}
 		list = append(list, n)
 	}
-	*s.to = list
-	return nil
+	return list, nil
 }
 
-// scanAll is scanInts into numbers that are there, as many as there have to be.
+// scanInts reads what ints wrote into a new list.
+type scanInts struct{ to *[]int64 }
+
+// Scan implements sql.Scanner.
+func (s scanInts) Scan(v any) error {
+	list, err := appendInts([]int64{}, v)
+	if err == nil {
+		*s.to = list
+	}
+	return err
+}
+
+// scanAll reads what ints wrote into numbers that are there, as many as there have to be.
 type scanAll struct{ to []int64 }
 
 // Scan implements sql.Scanner.
 func (s scanAll) Scan(v any) error {
-	text, isText := v.(string)
-	inner, opened := strings.CutPrefix(text, "[")
-	inner, closed := strings.CutSuffix(inner, "]")
-	ok := isText && opened && closed
-	for i := range s.to {
-		word, rest, more := strings.Cut(inner, ",")
-		n, err := strconv.ParseInt(word, 10, 64)
-		ok = ok && err == nil && more == (i < len(s.to)-1)
-		s.to[i], inner = n, rest
+	list, err := appendInts(s.to[:0:len(s.to)], v)
+	if err == nil && len(list) != len(s.to) {
+		err = fmt.Errorf("%.40q is no list of %d integers", fmt.Sprint(v), len(s.to))
 	}
-	if !ok || inner != "" {
-		return fmt.Errorf("%.40q is no list of %d integers", fmt.Sprint(v), len(s.to))
-	}
-	return nil
+	return err
 }
 
 // scanHash reads a set_hash.

@@ -153,6 +153,10 @@ func (a *journalAudit) journal(name rowName) (j *rowJournal, stated, deltas []in
 		a.journals = append(a.journals, rowJournal{name: name})
 		a.values = append(a.values, make([]int64, 2*a.quantities)...)
 	}
+	return a.at(place)
+}
+
+func (a *journalAudit) at(place int32) (j *rowJournal, stated, deltas []int64) {
 	own := a.values[int(place)*2*a.quantities:][:2*a.quantities]
 	return &a.journals[place], own[:a.quantities], own[a.quantities:]
 }
@@ -184,8 +188,8 @@ func (a *journalAudit) readRows(ctx context.Context, q querier) error {
 		}
 		last := int64(0)
 		what := ""
-		if _, spoken := a.places[r.name]; spoken {
-			j, stated, sums := a.journal(r.name)
+		if place, spoken := a.places[r.name]; spoken {
+			j, stated, sums := a.at(place)
 			j.found, last = true, j.last
 			what = a.row(&r, j, stated, sums)
 		} else {
